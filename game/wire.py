@@ -120,14 +120,18 @@ class State(msgspec.Struct, tag="state", tag_field="t", rename="camel"):
 
     state: AvatarFields
     last_seq: int
-    tick: int
+    tick: int = 0
+    time_ms: float = 0.0
+    """the authority's clock at that tick, the one that `clock` samples"""
 
 
-class WorldState(msgspec.Struct, tag="world", tag_field="t"):
+class WorldState(msgspec.Struct, tag="world", tag_field="t", rename="camel"):
     """authority → room: everyone's state at one tick."""
 
     players: dict[str, AvatarFields]
     tick: int = 0
+    time_ms: float = 0.0
+    """the authority's clock at that tick, the one that `clock` samples"""
 
 
 class Person(msgspec.Struct, frozen=True, rename="camel"):

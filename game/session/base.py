@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -18,8 +17,17 @@ from game.wire import Person
 from net.store import Store
 from net.transport.base import Traffic
 
-CommandSource = Callable[[Avatar, int], Command]
-"""Asked once a tick: (own avatar now, tick) -> what the player wants. Devices and bots are both one."""
+
+class Pilot(Protocol):
+    """Who plays: devices or a bot."""
+
+    def command(self, avatar: Avatar, tick: int) -> Command:
+        """What the player wants in `tick`. May be asked several times a tick, and changes nothing."""
+        ...
+
+    def committed(self) -> None:
+        """The command was simulated and sent: a key that was only tapped has had its effect."""
+        ...
 
 
 class RemoteMotion(StrEnum):
@@ -150,7 +158,7 @@ class Session(Protocol):
     """may be set from outside: takes effect at the next update"""
     peer_id: str
 
-    def update(self, now: float, source: CommandSource) -> Frame:
+    def update(self, now: float, pilot: Pilot) -> Frame:
         """Take in what has arrived, run the ticks that are due at `now` (seconds), and say what to draw."""
         ...
 
