@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -11,10 +12,66 @@ class WireError(ValueError):
     """A peer sent bytes that are not what the protocol says. The message says what is wrong with them."""
 
 
-class Envelope(msgspec.Struct, frozen=True):
+class Envelope(msgspec.Struct, frozen=True, rename={"sender": "from"}):
     """One message as subscribers see it."""
 
     sender: str
     """peerId of whoever sent it"""
     data: Any
     """any JSON value; None is valid"""
+
+
+class RawEnvelope(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+    """One message whose data nobody has looked into yet: its syntax is checked, strings and numbers in it are not."""
+
+    sender: str
+    data: msgspec.Raw
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_DECODER: Final = msgspec.json.Decoder(Envelope)
+_RAW_DECODER: Final = msgspec.json.Decoder(RawEnvelope)
+
+_E = TypeVar("_E", Envelope, RawEnvelope)
+
+
+def encode(sender: str, data: Any) -> bytes:
+    """One text frame, UTF-8, compact, `from` first. Raises TypeError or ValueError for what JSON cannot hold.
+
+    `data` may hold msgspec structs and whatever else msgspec writes as JSON.
+    """
+    try:
+        text = _ENCODER.encode(Envelope(sender, data))
+        # msgspec writes NaN and infinities as null, so only a text with a null in it can hide one.
+        if b"null" in text:
+            json.dumps(msgspec.to_builtins(data, enc_hook=_skip_raw), allow_nan=False)
+    except RecursionError as error:
+        raise ValueError("data is nested too deeply for JSON") from error
+    except OverflowError as error:
+        raise ValueError(f"data holds a number that JSON cannot: {error}") from error
+    return text
+
+
+def decode(text: bytes | str) -> Envelope:
+    """The envelope in one text frame. Raises WireError for whatever is none; further top-level keys are ignored."""
+    return _read(_DECODER, text)
+
+
+def decode_raw(text: bytes) -> RawEnvelope:
+    """The same without building `data`, for a reader that knows its type. Raises WireError."""
+    return _read(_RAW_DECODER, text)
+
+
+def _read(decoder: msgspec.json.Decoder[_E], text: bytes | str) -> _E:
+    try:
+        return decoder.decode(text)
+    except RecursionError as error:
+        raise WireError("nested too deeply") from error
+    except (ValueError, OverflowError) as error:
+        raise WireError(str(error)) from error
+
+
+def _skip_raw(value: Any) -> None:
+    """Raw JSON is written as it stands: there is no float in it to look at."""
+    if not isinstance(value, msgspec.Raw):
+        raise TypeError(f"{type(value).__name__} is not JSON")
