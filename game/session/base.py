@@ -16,6 +16,7 @@ from game.sim.state import Avatar
 from game.wire import Person
 from net.store import Store
 from net.transport.base import Traffic
+from net.transport.conditioner import Conditions
 
 
 class Pilot(Protocol):
@@ -156,6 +157,8 @@ class Session(Protocol):
     status: Store[SessionStatus]
     techniques: Store[Techniques]
     """may be set from outside: takes effect at the next update"""
+    network: Store[Conditions]
+    """the bad network that is played over the real one, each way; may be set from outside"""
     peer_id: str
 
     def update(self, now: float, pilot: Pilot) -> Frame:

@@ -1,0 +1,87 @@
+"""Ghost: the copy of an avatar that the authority owns, and the three ways to draw it between snapshots."""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from game.session.base import RemoteMotion
+from game.sim.constants import TURN, UNIT
+from game.sim.state import Avatar
+from net.sync.angles import lerp_angle
+from net.sync.smoothing import smooth, smooth_angle
+from net.sync.snapshots import SnapshotBuffer
+
+RADIANS: Final = 2 * math.pi / TURN
+SNAP: Final = 3.0
+"""units: a ghost that is further than this from where it should be jumps instead of gliding"""
+SMOOTHING_HALF_LIFE: Final = 0.05
+"""seconds"""
+
+
+class Pose(NamedTuple):
+    """Where an avatar is drawn: units, radians."""
+
+    x: float
+    y: float
+    z: float
+    yaw: float
+    dashing: bool
+
+
+def pose_of(avatar: Avatar) -> Pose:
+    """An avatar's place as it is drawn."""
+    return Pose(
+        avatar.x / UNIT, avatar.y / UNIT, avatar.z / UNIT, avatar.yaw * RADIANS, avatar.dash_ticks > 0
+    )
+
+
+def blend(a: Pose, b: Pose, t: float) -> Pose:
+    """From a (t 0) to b (t 1) in a straight line, the short way round; a jump is not glided over."""
+    dx, dy, dz = b.x - a.x, b.y - a.y, b.z - a.z
+    if dx * dx + dy * dy + dz * dz > SNAP * SNAP:
+        return a if t < 1 else b
+    return Pose(
+        a.x + dx * t, a.y + dy * t, a.z + dz * t, lerp_angle(a.yaw, b.yaw, t), a.dashing if t < 0.5 else b.dashing
+    )
+
+
+class Ghost:
+    """One avatar of the authority's, fed with snapshots in the authority's time."""
+
+    def __init__(self) -> None:
+        self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
+        self._newest_at = -math.inf
+        self.newest: Pose | None = None
+        self._shown: Pose | None = None
+
+    def push(self, time: float, avatar: Avatar) -> None:
+        """Take in the avatar as the authority saw it at its `time` (seconds)."""
+        pose = pose_of(avatar)
+        self._buffer.push(time, pose)
+        if time >= self._newest_at:
+            self._newest_at, self.newest = time, pose
+
+    def pose(self, motion: RemoteMotion, arrival_time: float, dt: float) -> Pose | None:
+        """Where to draw it `dt` seconds after the last call; None before the first snapshot.
+
+        `arrival_time` is the authority's time of what arrives now; interpolation shows the buffer's delay before it.
+        """
+        newest = self.newest
+        if newest is None:
+            return None
+        shown = self._shown
+        if motion is RemoteMotion.INTERPOLATION:
+            pose = self._buffer.sample(arrival_time) or newest
+        elif motion is RemoteMotion.RAW or shown is None or math.dist(shown[:3], newest[:3]) > SNAP:
+            pose = newest
+        else:
+            pose = Pose(
+                smooth(shown.x, newest.x, SMOOTHING_HALF_LIFE, dt),
+                smooth(shown.y, newest.y, SMOOTHING_HALF_LIFE, dt),
+                smooth(shown.z, newest.z, SMOOTHING_HALF_LIFE, dt),
+                smooth_angle(shown.yaw, newest.yaw, SMOOTHING_HALF_LIFE, dt),
+                newest.dashing,
+            )
+        self._shown = pose
+        return pose
