@@ -40,7 +40,7 @@ AIR_FRICTION: Final = 1
 GRAVITY: Final = 7
 """about 24.6 units/s²"""
 JUMP_SPEED: Final = 145
-"""about 8.5 units/s: 1.5 units high, 41 ticks long"""
+"""about 8.5 units/s: 1.5 units high, 42 ticks long"""
 
 DASH_SPEED: Final = 341
 """about 20 units/s"""

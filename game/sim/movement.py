@@ -40,11 +40,8 @@ def _move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
     if command.dash and cooldown == 0 and dash_ticks == 0:
         dash_ticks, cooldown = DASH_TICKS, DASH_COOLDOWN
         vx, vz = _dash_velocity(command)
-    if dash_ticks > 0:
-        dash_ticks -= 1
-        if dash_ticks == 0:
-            vx, vz = _shorten(vx, vz, RUN_SPEED)
-    else:
+    dashing = dash_ticks > 0
+    if not dashing:
         acceleration, friction = (
             (GROUND_ACCELERATION, GROUND_FRICTION) if grounded else (AIR_ACCELERATION, AIR_FRICTION)
         )
@@ -64,6 +61,10 @@ def _move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
             y, vy = 0, 0
 
     x, z, vx, vz = _slide(avatar.x, avatar.z, vx, vz, arena)
+    if dashing:
+        dash_ticks -= 1
+        if dash_ticks == 0:
+            vx, vz = _shorten(vx, vz, RUN_SPEED)
     return Avatar(x, y, z, vx, vy, vz, command.yaw, dash_ticks, cooldown, command.jump)
 
 
