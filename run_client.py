@@ -1,1 +1,261 @@
-def main() -> None: ...
+"""lagtag: the client. Reads the arguments, puts the parts together, and starts the match."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+
+import msgspec
+
+from game.session.base import Link
+from game.session.online import OnlineSession
+from game.session.pilot import BotPilot
+from game.sim.constants import TICK_RATE
+from game.wire import DEFAULT_COLORS, clean_color, clean_name
+from net.clock import MonotonicClock, Pacer
+from net.transport.conditioner import Conditions, parse_conditions
+from net.transport.websocket import RetryPolicy, WebSocketTransport
+
+NAMES = ("Astra", "Nova", "Kestrel", "Quark", "Comet", "Lynx", "Wren", "Odin", "Iris", "Onyx", "Vega", "Rook")
+HERE = Path(__file__).resolve().parent
+
+
+class Mistake(Exception):  # noqa: N818 - it is the person's, not an error of ours
+    """Something that the person can put right; the message is one sentence."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the client; the exit code says how it went: 0 well, 1 it never got into a match, 2 a mistake in the call."""
+    arguments = _parser().parse_args(argv)
+    try:
+        if arguments.bot:
+            return _run_bot(arguments)
+        with _demo(arguments) if arguments.connect is None else contextlib.nullcontext(arguments.connect) as url:
+            return _run_window(arguments, url)
+    except Mistake as mistake:
+        print(f"lagtag: {mistake}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lagtag", description="Laser tag that shows its netcode.")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--demo", action="store_true", help="a server and a second window of its own (the default)")
+    where.add_argument("--connect", metavar="URL", type=_address, help="play on the server at ws://HOST:PORT/ROOM")
+    parser.add_argument("--name", help="what the others call you")
+    parser.add_argument("--color", type=_color, help="your colour, #rrggbb")
+    parser.add_argument(
+        "--net",
+        metavar="CONDITIONS",
+        type=_network,
+        default=(Conditions(), 0),
+        help="a bad network, each way: latency=80,jitter=20,loss=0.02,seed=1 (ms), or a preset such as '4G'",
+    )
+    parser.add_argument("--bot", action="store_true", help="no window: a bot plays, and prints what it saw as JSON")
+    parser.add_argument("--seconds", type=_seconds, help="stop after this time")
+    parser.add_argument("--autopilot", action="store_true", help="a bot plays in the window, until F9")
+    parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="the window's size")
+    parser.add_argument("--fps", type=_fps, default=0.0, help="frames a second (default: the display's rate)")
+    parser.add_argument("--software", action="store_true", help="draw without a GPU: faster on machines that have none")
+    parser.add_argument("--screenshots", type=Path, default=Path("screenshots"), help="where F12 saves pictures")
+    parser.add_argument("--log", choices=("json",), help="print what the window shows, one JSON object a second")
+    parser.add_argument(
+        "--until-stdin-closes", action="store_true", help="end with whoever holds the other end of standard input"
+    )
+    return parser
+
+
+def _run_bot(arguments: argparse.Namespace) -> int:
+    if arguments.connect is None:
+        raise Mistake("--bot needs a server to play on: add --connect ws://HOST:PORT/ROOM.")
+    clock = MonotonicClock()
+    name = _name(arguments)
+    session = _session(arguments, arguments.connect, name, clock)
+    pilot = BotPilot(_seed(name), session.arena)
+    pacer = Pacer(TICK_RATE, clock, spin=0.0)
+    end = clock.now() + arguments.seconds if arguments.seconds else float("inf")
+    orphaned = threading.Event()
+    if arguments.until_stdin_closes:
+        _when_stdin_closes(orphaned.set)
+    joined = False
+    try:
+        while pacer.wait() < end and not orphaned.is_set():
+            session.update(clock.now(), pilot)
+            link = session.status.get().link
+            joined = joined or link is Link.CONNECTED
+            if link in (Link.LOST, Link.REFUSED):
+                break
+    except KeyboardInterrupt:
+        pass
+    status = session.status.get()
+    report = session.report()
+    session.close()
+    print(json.dumps(msgspec.to_builtins(report)), flush=True)
+    if not joined or status.link in (Link.LOST, Link.REFUSED):
+        print(f"lagtag: {status.link} at {status.where}: {status.detail or 'no answer'}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run_window(arguments: argparse.Namespace, url: str) -> int:
+    from game.app import App, NoDisplayError, open_window  # noqa: PLC0415 - bots run where pygame has no business
+    from game.scenes.play import PlayScene  # noqa: PLC0415
+
+    import pygame  # noqa: PLC0415
+
+    sys.setswitchinterval(0.001)  # the network thread waits for the frame loop at most this long
+    name = _name(arguments)
+    try:
+        surface = open_window(arguments.size, f"Lagtag: {name}", software=arguments.software)
+    except NoDisplayError as error:
+        raise Mistake(f"there is no display to open a window on ({error}); --bot plays without one.") from error
+    clock = MonotonicClock()
+    session = _session(arguments, url, name, clock)
+    try:
+        scene = PlayScene(session, f"authoritative server at {url}", _seed(name), autopilot=arguments.autopilot)
+        app = App(surface, scene, clock, arguments.screenshots, arguments.fps)
+        if arguments.until_stdin_closes:
+            _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
+        app.run(until=clock.now() + arguments.seconds if arguments.seconds else float("inf"), log=arguments.log is not None)
+        scene.close()
+    finally:
+        session.close()
+        pygame.quit()
+    return 0
+
+
+def _session(arguments: argparse.Namespace, url: str, name: str, clock: MonotonicClock) -> OnlineSession:
+    network, seed = arguments.net
+    return OnlineSession(
+        lambda: WebSocketTransport(url, policy=RetryPolicy.backoff(), queue_while_away=False, clock=clock),
+        clock,
+        name=name,
+        color=arguments.color or "",
+        network=network,
+        seed=seed,
+        where=url,
+    )
+
+
+@contextlib.contextmanager
+def _demo(arguments: argparse.Namespace) -> Iterator[str]:
+    """A server on a free port and a second window. Both end with us: they hold the other end of a pipe of ours."""
+    with contextlib.ExitStack() as children:
+        server = _child(children, "run_server.py", "--port", "0", "--log", "json", stdout=subprocess.PIPE)
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        if not line:
+            raise Mistake("the demo's server did not start; what it said stands above.")
+        url: str = json.loads(line)["url"]
+        threading.Thread(target=_discard, args=(server.stdout,), daemon=True).start()
+        second = ["--connect", url, "--name", "Player 2", "--size", "x".join(map(str, arguments.size))]
+        if arguments.software:
+            second.append("--software")
+        _child(children, "run_client.py", *second)
+        yield url
+
+
+def _child(children: contextlib.ExitStack, script: str, *flags: str, stdout: int | None = None) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / script), *flags, "--until-stdin-closes"], stdin=subprocess.PIPE, stdout=stdout
+    )
+
+    def end() -> None:
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    children.callback(end)
+    return process
+
+
+def _discard(stream: IO[bytes]) -> None:
+    """Read on: a full pipe would stop the server."""
+    while stream.read(4096):
+        pass
+
+
+def _when_stdin_closes(then: Callable[[], object]) -> None:
+    def wait() -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while sys.stdin.buffer.read(4096):
+                pass
+        then()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    return clean_name(arguments.name or random.choice(NAMES))
+
+
+def _seed(name: str) -> int:
+    return zlib.crc32(name.encode())
+
+
+def _address(text: str) -> str:
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("ws", "wss") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        good = False
+    if not good:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an address like ws://192.168.1.5:8788/room")
+    return text
+
+
+def _color(text: str) -> str:
+    if not (color := clean_color(text, "")):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a colour like {DEFAULT_COLORS[0]}, or too dark to be seen")
+    return color
+
+
+def _network(text: str) -> tuple[Conditions, int]:
+    try:
+        return parse_conditions(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _seconds(text: str) -> float:
+    return _number(text, 0.1, 1e6)
+
+
+def _fps(text: str) -> float:
+    return _number(text, 10, 1000)
+
+
+def _number(text: str, least: float, most: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} to {most:g}")
+    return value
+
+
+def _size(text: str) -> tuple[int, int]:
+    width, _, height = text.partition("x")
+    if not (width.isdigit() and height.isdigit() and 640 <= int(width) <= 8192 and 400 <= int(height) <= 8192):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size like 1280x720 (at least 640x400)")
+    return int(width), int(height)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -61,13 +63,17 @@ class App:
         self._resized_at: float | None = None
         scene.resize(surface)
 
-    def run(self) -> None:
-        """Frame after frame until the window closes or the scene is over."""
+    def run(self, *, until: float = math.inf, log: bool = False) -> None:
+        """Frame after frame until the window closes, the scene is over, or the clock says `until` (seconds).
+
+        `log` prints what the window shows, one JSON object a second.
+        """
         last = self._clock.now()
+        log_at = last if log else math.inf
         work_ms = 0.0
         gc.collect()
         gc.freeze()  # art and modules live as long as the window: no need to look at them again
-        while not self._scene.over:
+        while not self._scene.over and last < until:
             start = self._pacer.wait()
             for event in pygame.event.get():
                 self._handle(event)
@@ -76,6 +82,9 @@ class App:
             pygame.display.flip()
             last = start
             work_ms = (self._clock.now() - start) * 1000
+            if start >= log_at:
+                log_at = start + 1.0
+                print(json.dumps(self._scene.describe()), flush=True)
 
     def _handle(self, event: pygame.event.Event) -> None:
         if event.type == pygame.QUIT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import pygame
@@ -11,7 +11,7 @@ import pygame
 from game.controls.gamepad import Gamepad
 from game.controls.held import Held
 from game.controls.human import HumanPilot
-from game.session.base import Link, Pilot, RemoteMotion, Session
+from game.session.base import Frame, Link, Pilot, RemoteMotion, Session
 from game.session.pilot import BotPilot
 from game.view.overlay import Overlay
 from game.view.play import PlayView
@@ -34,6 +34,7 @@ class PlayScene:
         self._bot = BotPilot(bot_seed, session.arena)
         self._pilot: Pilot = self._bot if autopilot else self._human
         self._mouse_seen = False
+        self._frame: Frame | None = None
         self._view = PlayView(
             session.arena, session.presence, session.status, session.techniques, self._overlay
         )
@@ -81,7 +82,33 @@ class PlayScene:
             self._human.aim_at(self._view.ground_at(pygame.mouse.get_pos()))
         frame = self._session.update(now, self._pilot)
         frame.diagnostics.frame_ms.add(work_ms)
+        self._frame = frame
         self._view.draw(surface, frame, dt)
+
+    def describe(self) -> dict[str, Any]:
+        """What the window shows now, for logs and tests: where every avatar is, in units and in pixels."""
+        frame = self._frame
+        status = self._session.status.get()
+        techniques = self._session.techniques.get()
+        return {
+            "event": "frame",
+            "link": status.link,
+            "detail": status.detail,
+            "prediction": techniques.prediction,
+            "reconciliation": techniques.reconciliation,
+            "remote_motion": techniques.remote_motion,
+            **msgspec.to_builtins(self._overlay.get()),
+            "avatars": {
+                avatar.peer_id: {
+                    "name": avatar.name,
+                    "me": avatar.me,
+                    "at": [avatar.x, avatar.y, avatar.z],
+                    "truth": avatar.truth and list(avatar.truth[:3]),
+                    "pixel": list(self._view.pixel_of(avatar.x, avatar.y, avatar.z)),
+                }
+                for avatar in (frame.avatars if frame else ())
+            },
+        }
 
     def close(self) -> None:
         """Leave the match."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -52,6 +53,8 @@ from net.sync.smoothing import VisualOffset
 from net.sync.timesync import TimeSync
 from net.transport.base import ConnectionStatus, Transport, TransportState
 from net.transport.conditioner import ConditionedTransport, Conditions
+
+_log = logging.getLogger(__name__)
 
 PENDING_LIMIT: Final = 128
 CLOCK_EVERY: Final = 0.25
@@ -117,6 +120,11 @@ class OnlineSession:
     def peer_id(self) -> str:
         """This player's name on the wire."""
         return self._transport.peer_id
+
+    @property
+    def predicted(self) -> Avatar:
+        """The own avatar with every pending command applied."""
+        return self._predictor.state
 
     def update(self, now: float, pilot: Pilot) -> Frame:
         """Take in what has arrived, run the ticks that are due at `now` (seconds), and say what to draw."""
@@ -259,7 +267,7 @@ class OnlineSession:
                 if self._away:
                     self._send(Profile(away=True))
             case Error():
-                self._set_link(self.status.get().link, f"{message.message}"[:200])
+                _log.warning("the server refuses: %s", ascii(message.message[:200]))
             case _:
                 return
         self._heard_at = at

@@ -1,0 +1,267 @@
+"""Whole matches on one ManualClock: a real authority, real sessions, and whatever network lies between them."""
+
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+from game.session.base import Frame, Link, RemoteMotion
+from game.session.online import OnlineSession
+from game.session.pilot import BotPilot
+from game.sim.arena import CROSSFIRE
+from game.sim.command import Command
+from game.sim.constants import UNIT
+from game.sim.state import Avatar
+from net.clock import ManualClock
+from net.transport.conditioner import PRESETS, Conditions
+from server.authority import Authority
+from server.inprocess import connect
+
+TICK = 1 / 60
+
+
+class Still:
+    """A player who does what `wish` says."""
+
+    def __init__(self) -> None:
+        self.wish = Command()
+
+    def command(self, avatar: Avatar, tick: int) -> Command:
+        return self.wish
+
+    def committed(self) -> None: ...
+
+
+@dataclass
+class Match:
+    """An authority and its players, moved on together, frame after frame."""
+
+    clock: ManualClock = field(default_factory=lambda: ManualClock(100.0))
+    sessions: list[OnlineSession] = field(default_factory=list)
+    pilots: list[object] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.authority = Authority(clock=self.clock)
+
+    def join(self, pilot: object, network: Conditions | None = None, name: str = "Wren", seed: int = 1) -> OnlineSession:
+        peer = f"peer-{len(self.sessions)}"
+        session = OnlineSession(
+            lambda: connect(self.authority, "/", peer), self.clock, name=name, network=network, seed=seed
+        )
+        self.sessions.append(session)
+        self.pilots.append(pilot)
+        return session
+
+    def run(self, frames: int, dt: float = TICK) -> list[Frame]:
+        for _ in range(frames):
+            now = self.clock.advance(dt)
+            self.authority.tick(now)
+            self.frames = [
+                session.update(now, pilot) for session, pilot in zip(self.sessions, self.pilots, strict=True)
+            ]
+        return self.frames
+
+    @property
+    def room(self):
+        return self.authority.room("/")
+
+    def truth(self, index: int) -> Avatar:
+        return self.room.avatar(self.sessions[index].peer_id)
+
+
+def bots(match: Match, count: int, network: Conditions | None = None) -> None:
+    for seed in range(count):
+        match.join(BotPilot(seed + 1, CROSSFIRE), network, seed=seed + 1)
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        Conditions(),
+        Conditions(latency=0.08, jitter=0.04),
+        Conditions(latency=0.2),
+        Conditions(latency=0.2, jitter=0.1, distribution="normal"),
+        Conditions(latency=0.08, jitter=0.02, loss=0.02),
+        *PRESETS.values(),
+    ],
+)
+def test_no_network_that_keeps_order_makes_a_correction(network: Conditions):
+    match = Match()
+    bots(match, 2, network)
+    match.run(1800)
+    for session in match.sessions:
+        report = session.report()
+        assert report.corrections == 0
+        assert report.ticks > 1500
+        assert report.peers_seen == 1
+        assert report.snapshots > 400
+
+
+def test_ten_thousand_ticks_end_in_equal_states_on_both_sides():
+    match = Match()
+    bots(match, 2, Conditions(latency=0.08, jitter=0.04, loss=0.01))
+    match.run(10_000)
+    for pilot_index, session in enumerate(match.sessions):
+        session.network.set(Conditions())
+        match.pilots[pilot_index] = Still()
+    match.run(120)
+    for index, session in enumerate(match.sessions):
+        assert session.report().corrections == 0
+        assert session.predicted == match.truth(index)
+    seen = [{avatar.peer_id: avatar.truth for avatar in frame.avatars} for frame in match.frames]
+    assert seen[0] == seen[1]
+    assert all(len(avatars) == 2 for avatars in seen)
+
+
+@pytest.mark.parametrize("latency", [0.0, 0.1, 0.5])
+def test_a_key_shows_in_the_very_next_frame_at_any_latency(latency: float):
+    match, pilot = Match(), Still()
+    match.join(pilot, Conditions(latency=latency))
+    before = match.run(180, 1 / 144)[0].me
+    assert before is not None
+    x, yaw = before.x, before.yaw
+    pilot.wish = Command(dx=127, yaw=20_000)
+    after = match.run(1, 1 / 144)[0].me
+    assert after is not None
+    assert after.x > x
+    assert after.yaw != yaw
+
+
+@pytest.mark.parametrize("dt", [1 / 144, 1 / 60, 1 / 50, 1 / 240])
+def test_local_motion_is_smooth_at_every_frame_rate(dt: float):
+    match, pilot = Match(), Still()
+    match.join(pilot, Conditions(latency=0.1, jitter=0.03))
+    match.run(240)
+    pilot.wish = Command(dz=-127 if match.truth(0).z > 0 else 127)
+    match.run(30)
+    places = []
+    for _ in range(40):
+        me = match.run(1, dt)[0].me
+        assert me is not None
+        places.append(me.z)
+    steps = [abs(b - a) / dt for a, b in zip(places, places[1:], strict=False)]
+    assert min(steps) == pytest.approx(max(steps), rel=1e-6)
+
+
+def test_without_prediction_the_avatar_waits_for_the_server():
+    match, pilot = Match(), Still()
+    session = match.join(pilot, Conditions(latency=0.1))
+    session.techniques.set(lambda old: msgspec.structs.replace(old, prediction=False, remote_motion=RemoteMotion.RAW))
+    start = match.run(120)[0].me.x
+    pilot.wish = Command(dx=127)
+    assert match.run(11)[0].me.x == start
+    assert match.run(8)[0].me.x > start
+
+
+def test_without_reconciliation_the_avatar_is_pulled_back():
+    match, pilot = Match(), Still()
+    session = match.join(pilot, Conditions(latency=0.15))
+    session.techniques.set(lambda old: msgspec.structs.replace(old, reconciliation=False))
+    match.run(120)
+    pilot.wish = Command(dz=-127 if match.truth(0).z > 0 else 127)
+    match.run(60)
+    places = [match.run(1)[0].me.z for _ in range(30)]
+    steps = [(b - a) * pilot.wish.dz for a, b in zip(places, places[1:], strict=False)]
+    assert min(steps) < -50, "jumps back"
+    assert session.report().corrections == 0, "and nothing is replayed"
+    session.techniques.set(lambda old: msgspec.structs.replace(old, reconciliation=True))
+    pilot.wish = Command()
+    match.run(90)
+    assert session.predicted == match.truth(0)
+
+
+@pytest.mark.parametrize("motion", list(RemoteMotion))
+def test_each_remote_motion_does_what_its_name_says(motion: RemoteMotion):
+    match, walker = Match(), Still()
+    watcher = match.join(Still())
+    match.join(walker)
+    watcher.techniques.set(lambda old: msgspec.structs.replace(old, remote_motion=motion))
+    match.run(120)
+    walker.wish = Command(dz=-127 if match.truth(1).z > 0 else 127)
+    match.run(40)
+    places, truths = [], []
+    for _ in range(24):
+        frame = match.run(1)[0]
+        ghost = next(avatar for avatar in frame.avatars if not avatar.me)
+        places.append(ghost.z)
+        truths.append(ghost.truth[2])
+    moves = sum(a != b for a, b in zip(places, places[1:], strict=False))
+    behind = abs(match.truth(1).z / UNIT - places[-1])
+    if motion is RemoteMotion.RAW:
+        assert places == truths
+        assert moves == pytest.approx(8, abs=1)
+    elif motion is RemoteMotion.SMOOTHING:
+        assert moves == 23
+        assert 0.2 < behind < 0.9
+    else:
+        steps = [abs(b - a) for a, b in zip(places, places[1:], strict=False)]
+        assert max(steps) == pytest.approx(min(steps), rel=0.06)
+        assert behind == pytest.approx(0.12 * 7, abs=0.15)
+
+
+def test_a_correction_fades_and_is_counted():
+    match, pilot = Match(), Still()
+    session = match.join(pilot, Conditions(latency=0.05))
+    match.run(60)
+    shown = match.run(1)[0].me.x
+    match.room.teleport(session.peer_id, dx=UNIT)
+    steps = []
+    for _ in range(60):
+        me = match.run(1)[0].me
+        steps.append(me.x - shown)
+        shown = me.x
+    assert session.report().corrections == 1
+    assert session.report().correction_max_units == pytest.approx(1.0)
+    assert sum(steps) == pytest.approx(1.0, abs=0.02)
+    assert max(steps) < 0.3
+    assert all(step >= 0 for step in steps)
+
+
+def test_people_come_into_the_store_and_leave_it():
+    match = Match()
+    one = match.join(Still(), name="Zoë")
+    two = match.join(Still(), name="a" * 5000 + "\x00")
+    heard = []
+    one.presence.subscribe(lambda new, _: heard.append(sorted(person.name for person in new.values())))
+    match.run(90)
+    assert heard[-1] == ["Zoë", "a" * 24] or heard[-1] == sorted(["Zoë", "a" * 24])
+    two.set_away(True)
+    match.run(30)
+    assert one.presence.get()[two.peer_id].away
+    two.close()
+    match.sessions.pop()
+    match.pilots.pop()
+    match.run(30)
+    assert list(one.presence.get()) == [one.peer_id]
+    assert [avatar.peer_id for avatar in match.frames[0].avatars] == [one.peer_id]
+
+
+def test_a_refusal_is_shown_and_can_be_retried():
+    match = Match()
+    match.join(Still())
+    match.run(10)
+    rude = OnlineSession(lambda: connect(match.authority, "/", "peer-0"), match.clock, name="Twin")
+    match.sessions.append(rude)
+    match.pilots.append(Still())
+    match.run(10)
+    status = rude.status.get()
+    assert status.link is Link.REFUSED
+    assert status.detail
+    match.sessions[0].close()
+    match.run(5)
+    rude.retry()
+    match.run(30)
+    assert rude.status.get().link is Link.CONNECTED
+
+
+def test_a_silent_server_is_told_and_nothing_runs_away():
+    match, pilot = Match(), Still()
+    session = match.join(pilot)
+    match.run(60)
+    pilot.wish = Command(dx=127)
+    for _ in range(400):  # the server is there, but it has stopped
+        session.update(match.clock.advance(TICK), pilot)
+    assert session.report().pending_max == 128
+    assert "no answer for 6 s" in session.status.get().detail or "no answer for 7 s" in session.status.get().detail
+    match.run(240)
+    assert session.status.get().detail == ""
