@@ -19,7 +19,7 @@ def wrap_angle(angle: float) -> float:
 
 
 def shortest_arc(a: float, b: float) -> float:
-    """The signed turn in (-pi, pi] that leads from `a` to `b`; half a turn counts as +pi. NaN unless both are finite."""
+    """The signed turn in (-pi, pi] that leads from `a` to `b`; half a turn is +pi. NaN unless both are finite."""
     arc = b - a
     if -_PI < arc <= _PI:
         return arc

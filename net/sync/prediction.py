@@ -6,6 +6,7 @@ import logging
 import operator
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 S = TypeVar("S")
@@ -93,11 +94,12 @@ class Predictor(Generic[S, C]):
             return False
         before = self._state
         pending = self._pending
-        for _ in range(last_seq - (self._next_seq - 1 - len(pending))):
-            pending.popleft()
+        done = max(0, last_seq - (self._next_seq - 1 - len(pending)))
         if replay:
-            for command in pending:
+            for command in islice(pending, done, None):
                 state = self._step(state, command)
+        for _ in range(done):
+            pending.popleft()
         self._state = state
         self._last_acknowledged = last_seq
         if replay and self._on_correction is not None and not self._equal(before, state):
