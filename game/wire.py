@@ -189,14 +189,14 @@ def parse_raw(data: msgspec.Raw) -> Message | None:
         tag = _KIND.decode(data).t
     except msgspec.ValidationError:
         return None
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise WireError(f"data: {error}") from error
     decoder = _DECODERS.get(tag)
     if decoder is None:
         return None
     try:
         return decoder.decode(data)  # type: ignore[return-value]
-    except (msgspec.DecodeError, UnicodeError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise WireError(f"{tag}: {error}") from error
 
 
