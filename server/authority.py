@@ -1,0 +1,239 @@
+"""Sockets to rooms: who a connection is, which room it plays in, and what is refused."""
+
+from __future__ import annotations
+
+import logging
+import unicodedata
+from collections import Counter
+from typing import Final
+
+import msgspec
+
+from game.wire import SERVER, Error, Hello, Message, parse_raw
+from net.clock import Clock
+from net.envelope import WireError, decode_raw
+from server.engine import Connection
+from server.guard import Guard, Verdict
+from server.log import Log
+from server.room import Closing, Room, encode
+from server.room_path import room_of
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+MAX_SIZE: Final = 16_384
+"""bytes of one message: the longest honest one, a profile, is far below"""
+MAX_ROOMS: Final = 200
+MAX_PER_ADDRESS: Final = 100
+"""connections from one host"""
+MAX_PEER_ID: Final = 64
+"""characters"""
+POSITIONS_EVERY: Final = 1.0
+"""seconds between two `world` events of one room in the log"""
+
+
+class _Link:
+    """One connection, and once it has said a valid envelope, the player that it speaks for."""
+
+    def __init__(self, connection: Connection, room_name: str) -> None:
+        self.connection = connection
+        self.room_name = room_name
+        self.guard = Guard()
+        self.peer_id: str | None = None
+        """None before the first valid envelope, and again once the player has left"""
+
+
+class Authority:
+    """The `Handler` that owns the truth: every room by its path, ticked together.
+
+    The first valid envelope of a connection binds its sender's id. Nothing is sent to a connection before that.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        log: Log,
+        *,
+        world_rate: float = 20.0,
+        max_rooms: int = MAX_ROOMS,
+        max_per_address: int = MAX_PER_ADDRESS,
+        log_positions: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._log = log
+        self._world_rate = world_rate
+        self._max_rooms = max_rooms
+        self._max_per_address = max_per_address
+        self._log_positions = log_positions
+        self._positions_at = float("-inf")
+        self._links: dict[Connection, _Link] = {}
+        self._per_address: Counter[str] = Counter()
+        self.rooms: dict[str, Room] = {}
+        """by name, none of them empty"""
+
+    # -- Handler
+
+    def opened(self, connection: Connection) -> None:
+        """A connection is there; it is nobody yet."""
+        link = self._links[connection] = _Link(connection, room_of(connection.path))
+        if connection.address:
+            self._per_address[connection.address] += 1
+            if self._per_address[connection.address] > self._max_per_address:
+                self._refuse(link, Closing(1013, "too many connections from your address"))
+
+    def received(self, connection: Connection, message: bytes, binary: bool) -> None:
+        """One frame: through the guard, out of its envelope, to the room."""
+        link = self._links[connection]
+        now = self._clock.now()
+        verdict = link.guard.message(now)
+        if verdict is not Verdict.PASS:
+            self._complain(link, verdict, "rate", "you send too many messages", "flood")
+            return
+        if binary:
+            self._malformed(link, "binary frames mean nothing here", now)
+            return
+        try:
+            envelope = decode_raw(message)
+        except WireError:
+            if link.guard.malformed(now) is Verdict.CLOSE:
+                self._refuse(link, Closing(1008, "too many malformed messages"))
+            return
+        if link.peer_id is not None and envelope.sender != link.peer_id:
+            self._malformed(link, f"you are {link.peer_id}, and stay so", now, code="id_changed")
+            return
+        try:
+            data = parse_raw(envelope.data)
+        except WireError as error:
+            if link.peer_id is not None or self._bind(link, envelope.sender, None):
+                self._malformed(link, str(error), now)
+            return
+        if link.peer_id is None:
+            self._bind(link, envelope.sender, data)
+            if isinstance(data, Hello):
+                return  # joining has answered it
+        if data is not None and link.peer_id is not None:
+            closing = self.rooms[link.room_name].receive(link.peer_id, data, now)
+            if closing is not None:
+                self._dismiss(link, closing)
+
+    def closed(self, connection: Connection, code: int, reason: str) -> None:
+        """A connection is gone, and its player with it."""
+        link = self._links.pop(connection)
+        if connection.address:
+            self._per_address[connection.address] -= 1
+            if not self._per_address[connection.address]:
+                del self._per_address[connection.address]
+        self._leave(link, Closing(code, reason))
+
+    # -- time
+
+    def tick(self, now: float) -> None:
+        """Run one step of every room. A room that fails is closed with all its connections; the others go on."""
+        for name, room in list(self.rooms.items()):
+            try:
+                room.tick(now)
+            except Exception:
+                _LOGGER.exception("room %s failed", name)
+                self._abandon(name)
+        if self._log_positions and now - self._positions_at >= POSITIONS_EVERY:
+            self._positions_at = now
+            for name, room in self.rooms.items():
+                players = {
+                    peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(avatar)}
+                    for peer_id, avatar in room.avatars().items()
+                }
+                self._log("world", room=name, tick=room.world.tick, players=players)
+
+    def _abandon(self, name: str) -> None:
+        del self.rooms[name]
+        for link in list(self._links.values()):
+            if link.room_name == name and link.peer_id is not None:
+                link.peer_id = None
+                link.connection.close(1011, "internal error")
+
+    # -- who is who
+
+    def _bind(self, link: _Link, peer_id: str, message: Message | None) -> bool:
+        """Make the connection that peer, in its room; whether that went well."""
+        send = link.connection.send_text
+        room = self.rooms.get(link.room_name)
+        closing: Closing | None
+        if (fault := _id_fault(peer_id)) is not None:
+            send(encode(Error("bad_id", fault)))
+            closing = Closing(4002, fault)
+        elif room is None and len(self.rooms) >= self._max_rooms:
+            send(encode(Error("too_many_rooms", "this server has no room for another room")))
+            closing = Closing(1013, "too many rooms")
+        elif room is not None and peer_id in room:
+            send(encode(Error("id_taken", "another connection in this room has your id")))
+            closing = Closing(4001, "id taken")
+        else:
+            room = room or Room(world_rate=self._world_rate)
+            closing = room.join(peer_id, send, message if isinstance(message, Hello) else None)
+        if closing is not None:
+            self._refuse(link, closing, peer=peer_id[:MAX_PEER_ID])
+            return False
+        assert room is not None
+        self.rooms[link.room_name] = room
+        link.peer_id = peer_id
+        self._log("join", room=link.room_name, peer=peer_id, name=room.person(peer_id).name, players=len(room))
+        return True
+
+    def _leave(self, link: _Link, why: Closing) -> None:
+        peer_id, link.peer_id = link.peer_id, None
+        if peer_id is None:
+            return
+        room = self.rooms[link.room_name]
+        name = room.person(peer_id).name
+        room.leave(peer_id)
+        if not len(room):
+            del self.rooms[link.room_name]
+        self._log(
+            "leave",
+            room=link.room_name,
+            peer=peer_id,
+            name=name,
+            players=len(room),
+            code=why.code,
+            reason=why.reason,
+        )
+
+    # -- refusals
+
+    def _dismiss(self, link: _Link, closing: Closing) -> None:
+        """End a player's stay and his connection."""
+        self._leave(link, closing)
+        link.connection.close(closing.code, closing.reason)
+
+    def _refuse(self, link: _Link, closing: Closing, peer: str = "") -> None:
+        """Close a connection for what it did or wanted."""
+        self._log(
+            "refused",
+            room=link.room_name,
+            peer=peer or link.peer_id or "",
+            address=link.connection.address,
+            code=closing.code,
+            reason=closing.reason,
+        )
+        self._dismiss(link, closing)
+
+    def _malformed(self, link: _Link, reason: str, now: float, code: str = "bad_message") -> None:
+        self._complain(link, link.guard.malformed(now), code, reason, "too many malformed messages")
+
+    def _complain(self, link: _Link, verdict: Verdict, code: str, message: str, reason: str) -> None:
+        if verdict is Verdict.CLOSE:
+            self._refuse(link, Closing(1008, reason))
+        elif verdict is Verdict.TELL and link.peer_id is not None:
+            link.connection.send_text(encode(Error(code, message)))
+
+
+def _id_fault(peer_id: str) -> str | None:
+    """What is wrong with a peer's id, or None."""
+    if not peer_id:
+        return "an id must not be empty"
+    if len(peer_id) > MAX_PEER_ID:
+        return f"an id has at most {MAX_PEER_ID} characters"
+    if peer_id == SERVER:
+        return f"the id {SERVER} is the server's own"
+    if any(unicodedata.category(character) in ("Cc", "Cs") for character in peer_id):
+        return "an id must not hold control characters"
+    return None

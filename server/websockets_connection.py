@@ -1,0 +1,327 @@
+"""One WebSocket on asyncio and the sans-I/O half of `websockets`: callbacks straight into the handler, no task."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+
+from server.engine import Handler, Limits
+
+_LOGGER: Final = logging.getLogger(__name__)
+_PROTOCOL_LOGGER: Final = logging.getLogger(f"{__name__}.protocol")
+_CHUNK: Final = 4096
+"""bytes of input that one connection may have parsed in one turn of the loop, so that a flood delays nobody else"""
+_TINY: Final = 128
+"""bytes; fragments below this count as control frames: they cost as much and bring as little"""
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """One TCP connection: bytes into `ServerProtocol`, whole messages into the handler, frames back out.
+
+    Frames written in one turn of the loop leave in one write. Data frames are framed here, beside the protocol object,
+    which keeps the handshake, the control frames and the checking of what arrives.
+    """
+
+    def __init__(
+        self, handler: Handler, limits: Limits, everyone: set[WebSocketConnection], gone: Callable[[], None]
+    ) -> None:
+        """It enters `everyone` when it is connected, leaves it when it is lost, and calls `gone` then."""
+        self.path = ""
+        self.address = ""
+        self._handler = handler
+        self._limits = limits
+        self._everyone = everyone
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._protocol = ServerProtocol(max_size=limits.max_size, logger=_PROTOCOL_LOGGER)
+        self._transport: asyncio.Transport
+        self._timer: asyncio.TimerHandle | None = None
+        self._opened = False
+        self._closing = False
+        self._lost = False
+        self._cut_reason = ""
+        self._unread = bytearray()
+        self._reading_later = False
+        self._request_line = True
+        self._message = bytearray()
+        self._binary: bool | None = None
+        """of the message whose fragments are arriving; None between messages"""
+        self._control_frames = 0
+        self._proven = True
+        self._pending: list[bytes] = []
+        self._pending_size = 0
+        self._flush_due = False
+        self._eof_due = False
+
+    # -- what the handler calls
+
+    def send_text(self, text: bytes) -> None:
+        """Queue one text frame (UTF-8). Nothing once closed."""
+        self._send(0x81, text)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Queue one binary frame. Nothing once closed."""
+        self._send(0x82, data)
+
+    def buffered(self) -> int:
+        """Bytes that the peer has not taken yet."""
+        return 0 if self._lost else self._pending_size + self._transport.get_write_buffer_size()
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Start the closing handshake, and cut the connection if the peer does not answer it in `close_timeout`."""
+        if self._closing or self._lost:
+            return
+        self._closing = True
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, _fitting(reason))
+        self._take_writes()
+        self._cut_in(self._limits.close_timeout, "close handshake timed out")
+
+    # -- what the listener calls
+
+    def ping(self) -> None:
+        """Ask for a sign of life, or cut a peer that has not given the last one."""
+        if not self._opened or self._closing or self._protocol.state is not State.OPEN:
+            return
+        if not self._proven:
+            self._cut("no answer to a ping")
+            return
+        self._proven = False
+        self._protocol.send_ping(b"")
+        self._take_writes()
+
+    def allow_control_frames(self) -> None:
+        """Begin a new second of counting them."""
+        self._control_frames = 0
+
+    def shut(self, code: int, reason: str) -> None:
+        """Close, whatever the connection is doing."""
+        if self._protocol.state is State.CONNECTING:
+            self._cut(reason)
+        self.close(code, reason)
+
+    # -- what asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A TCP connection: it has `handshake_timeout` to become a WebSocket."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self.address = peer[0] if peer else "unknown"
+        self._everyone.add(self)
+        self._cut_in(self._limits.handshake_timeout, "handshake timed out")
+
+    def data_received(self, data: bytes) -> None:
+        """Input, parsed a chunk at a time."""
+        if not self._reading_later and len(data) <= _CHUNK:
+            self._parse(data)
+            return
+        self._unread += data
+        if not self._reading_later:
+            self._read()
+
+    def eof_received(self) -> bool:
+        """The peer will send no more: whatever it said before counts, then the connection ends."""
+        while self._unread and not self._lost:
+            self._parse(self._next_chunk())
+        self._protocol.receive_eof()
+        self._take_writes()
+        self._flush()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The TCP connection is over, by whoever's doing."""
+        self._lost = self._closing = True
+        self._unread.clear()
+        self._pending.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._everyone.discard(self)
+        self._gone()
+        if self._opened:
+            received = self._protocol.close_rcvd
+            code, reason = (received.code, received.reason) if received is not None else (1006, self._cut_reason)
+            self._call(lambda: self._handler.closed(self, code, reason))
+
+    # -- in
+
+    def _read(self) -> None:
+        """Parse one chunk, and leave the rest for the loop's next turn."""
+        self._reading_later = False
+        if self._lost:
+            return
+        self._parse(self._next_chunk())
+        if self._lost or self._transport.is_closing():
+            return
+        if self._unread:
+            self._transport.pause_reading()
+            self._reading_later = True
+            self._loop.call_soon(self._read)
+        else:
+            self._transport.resume_reading()
+
+    def _next_chunk(self) -> bytes:
+        chunk = bytes(self._unread[:_CHUNK])
+        del self._unread[:_CHUNK]
+        return chunk
+
+    def _parse(self, chunk: bytes) -> None:
+        if self._request_line:
+            chunk = self._escape_request_line(chunk)
+        self._protocol.receive_data(chunk)
+        for event in self._protocol.events_received():
+            if isinstance(event, Request):
+                self._take_request(event)
+            elif isinstance(event, Frame) and not self._closing:
+                self._take_frame(event)
+        self._take_writes()
+
+    def _escape_request_line(self, chunk: bytes) -> bytes:
+        """Raw non-ASCII bytes in a path mean the same as percent-encoded ones, and the parser takes only those."""
+        line, end, rest = chunk.partition(b"\n")
+        self._request_line = not end
+        if not line.isascii():
+            line = b"".join(b"%%%02X" % byte if byte >= 0x80 else bytes((byte,)) for byte in line)
+        return line + end + rest
+
+    def _take_request(self, request: Request) -> None:
+        response = self._protocol.accept(request)
+        self._protocol.send_response(response)
+        if response.status_code != 101:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.path = request.path.partition("?")[0]
+        self._opened = True
+        self._take_writes()
+        self._call(lambda: self._handler.opened(self))
+
+    def _take_frame(self, frame: Frame) -> None:
+        opcode, data = frame.opcode, frame.data
+        if opcode is Opcode.TEXT or opcode is Opcode.BINARY:
+            if frame.fin:
+                self._deliver(bytes(data), opcode is Opcode.BINARY)
+                return
+            self._binary = opcode is Opcode.BINARY
+            self._message += data
+        elif opcode is Opcode.CONT and self._binary is not None:
+            self._message += data
+            if frame.fin:
+                message, binary = bytes(self._message), self._binary
+                self._message.clear()
+                self._binary = None
+                self._deliver(message, binary)
+                return
+        elif opcode is Opcode.PONG:
+            self._proven = True
+        if opcode is not Opcode.CLOSE and len(data) < _TINY:
+            self._control_frames += 1
+            if self._control_frames > self._limits.max_control_frames:
+                self._fail(1008, "too many control frames")
+
+    def _deliver(self, message: bytes, binary: bool) -> None:
+        if not binary and not message.isascii():
+            try:
+                message.decode()
+            except UnicodeDecodeError:
+                self._fail(1007, "text is not UTF-8")
+                return
+        self._call(lambda: self._handler.received(self, message, binary))
+
+    def _fail(self, code: int, reason: str) -> None:
+        """Close on a peer that breaks the protocol: what it still sends is thrown away unread."""
+        self._closing = True
+        self._protocol.fail(code, reason)
+        self._take_writes()
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except Exception:
+            _LOGGER.exception("the handler failed on a connection from %s", self.address)
+            self.close(1011, "internal error")
+
+    # -- out
+
+    def _send(self, first: int, payload: bytes) -> None:
+        if self._closing or self._protocol.state is not State.OPEN:
+            return
+        size = len(payload)
+        if size < 126:
+            header = bytes((first, size))
+        elif size < 65_536:
+            header = bytes((first, 126)) + size.to_bytes(2, "big")
+        else:
+            header = bytes((first, 127)) + size.to_bytes(8, "big")
+        self._queue(header)
+        self._queue(payload)
+        self._bound_buffer()
+
+    def _take_writes(self) -> None:
+        """Queue what the protocol object wants sent, in its order among the data frames."""
+        for data in self._protocol.data_to_send():
+            if data:
+                self._queue(data)
+            else:
+                self._end_soon()
+        self._bound_buffer()
+
+    def _end_soon(self) -> None:
+        """Our half is over. Linger for the peer's, for a socket closed with input unread would reset what we sent."""
+        self._eof_due = self._closing = True
+        self._cut_in(self._limits.close_timeout, "")
+        self._flush_soon()
+
+    def _queue(self, data: bytes) -> None:
+        self._pending.append(data)
+        self._pending_size += len(data)
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flush_due = False
+        if self._lost or self._transport.is_closing():
+            return
+        if self._pending:
+            self._transport.write(b"".join(self._pending))
+            self._pending.clear()
+            self._pending_size = 0
+        if self._eof_due:
+            self._eof_due = False
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+            else:
+                self._transport.close()
+
+    def _bound_buffer(self) -> None:
+        if not self._lost and self.buffered() > self._limits.max_buffered:
+            self._cut("too slow a reader")
+
+    # -- the end
+
+    def _cut_in(self, seconds: float, reason: str) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(seconds, self._cut, reason)
+
+    def _cut(self, reason: str) -> None:
+        self._closing = True
+        self._cut_reason = self._cut_reason or reason
+        self._transport.abort()
+
+
+def _fitting(reason: str) -> str:
+    """As much of a reason as a close frame holds: 123 bytes of UTF-8."""
+    return reason.encode("utf-8", "replace")[:123].decode("utf-8", "ignore")
