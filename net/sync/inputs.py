@@ -42,7 +42,6 @@ class InputBuffer(Generic[C]):
         self._waiting: deque[tuple[int, C, int]] = deque()
         self._highest = 0
         self._start: float | None = None
-        self._now = 0.0
         self._spent = 0.0
         """ticks taken, and credit lost above the bank: kept as a sum, so that rounding doesn't add up"""
         self.waiting = 0
@@ -83,9 +82,8 @@ class InputBuffer(Generic[C]):
 
     def _credit(self, now: float) -> float:
         if self._start is None:
-            self._start = self._now = now
-        self._now = max(self._now, now)
-        credit = self._slack + (self._now - self._start) * self._rate - self._spent
+            self._start = now
+        credit = self._slack + (now - self._start) * self._rate - self._spent
         if credit > self._bank:
             self._spent += credit - self._bank
             return self._bank

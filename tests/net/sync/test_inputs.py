@@ -74,7 +74,8 @@ def test_unused_credit_is_kept_up_to_the_bank() -> None:
     waiting(buffer, 200)
     assert len(buffer.take(0.5)) == 45
     assert len(buffer.take(100.0)) == 60, "a minute of silence is not worth a minute at once"
-    assert len(buffer.take(101.0)) == 60
+    assert buffer.take(100.0) == [], "and what was not kept is gone"
+    assert len(buffer.take(100.5)) == 30
 
 
 def test_a_clock_that_goes_back_buys_nothing() -> None:

@@ -37,6 +37,13 @@ def test_one_sample_is_believed_at_once() -> None:
     assert sync.arrival_time(10.1) == pytest.approx(110.05, abs=1e-9), "what arrived at 10.1 was sent at 110.05"
 
 
+def test_the_first_sample_is_believed_at_once_however_close_the_clocks_are() -> None:
+    sync = TimeSync()
+    sync.add(10.0, 10.15, 10.1)
+    assert sync.server_time(10.1) == pytest.approx(10.2, abs=1e-9)
+    assert sync.arrival_time(10.1) == pytest.approx(10.15, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     ("sent", "server", "received"),
     [
