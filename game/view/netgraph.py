@@ -1,0 +1,203 @@
+"""The net graph: what the connection and the netcode did in the last seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import numpy as np
+import pygame
+
+from game.session.base import HISTORY, Diagnostics, Series
+from game.view import shapes
+from game.view.panel import MARGIN, Panel, plate
+from game.view.shapes import Rgb
+from game.view.theme import AMBER, BLUE, CYAN, FAINT, GREEN, HEADING, MAGENTA, SOFT, VIOLET, Face
+
+WIDTH: Final = 288
+_HEAD: Final = 36
+_GRAPH: Final = 34
+_BLOCK: Final = 61
+_PERIOD: Final = 0.2
+"""seconds between changes of the numbers, so that they can be read"""
+_MS: Final = (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+
+
+class Measure(NamedTuple):
+    """How one series is shown."""
+
+    label: str
+    color: Rgb
+    series: Callable[[Diagnostics], Series]
+    number: Callable[[Series], str]
+    steps: tuple[float, ...]
+    """upper ends that the scale may take; beyond the last it is cut"""
+    unit: str
+    comb: bool = False
+    """one bar a sample instead of a line"""
+    mark: float = 0.0
+    """a value with a line of its own"""
+
+
+def _last(series: Series) -> str:
+    return f"{series.last:.0f} ms"
+
+
+def _peak(series: Series) -> str:
+    return f"{float(series.view().max()):.2f} u peak"
+
+
+def _mean(series: Series) -> str:
+    return f"{float(series.view()[-30:].mean()):.1f} ms"
+
+
+MEASURES: Final = (
+    Measure("ROUND TRIP", CYAN, lambda d: d.rtt_ms, _last, _MS[2:], "ms"),
+    Measure("JITTER", AMBER, lambda d: d.jitter_ms, _last, _MS, "ms"),
+    Measure("SNAPSHOT GAP", GREEN, lambda d: d.snapshot_gap_ms, _last, _MS[3:], "ms", comb=True),
+    Measure("PENDING COMMANDS", VIOLET, lambda d: d.pending, lambda s: f"{s.last:.0f}", (8, 16, 32, 64, 128), ""),
+    Measure(
+        "CORRECTION", MAGENTA, lambda d: d.correction_units, _peak, (0.1, 0.25, 0.5, 1, 2, 5, 10, 50), "u", comb=True
+    ),
+    Measure("FRAME TIME", BLUE, lambda d: d.frame_ms, _mean, _MS[1:], "ms", mark=16.7),
+)
+
+
+def step_up(steps: tuple[float, ...], largest: float) -> float:
+    """The smallest step that holds `largest`, or the last one."""
+    return next((step for step in steps if largest <= step), steps[-1])
+
+
+class Plot:
+    """One graph's points in a buffer that is filled anew each frame."""
+
+    def __init__(self, rect: pygame.Rect, measure: Measure) -> None:
+        self.rect = rect
+        self.measure = measure
+        self.scale = measure.steps[0]
+        self._dark = shapes.mix((9, 14, 29), measure.color, 0.22)
+        x = np.linspace(rect.left, rect.right - 1, HISTORY).round().astype(np.int32)
+        self._bottom = rect.bottom - 1
+        # a comb goes down, up and down again at each sample; an outline starts and ends at the bottom
+        self._points = np.full((3 * HISTORY if measure.comb else HISTORY + 2, 2), self._bottom, np.int32)
+        if measure.comb:
+            self._points[:, 0] = np.repeat(x, 3)
+            self._heights = self._points[1::3, 1]
+        else:
+            self._points[1:-1, 0] = x
+            self._points[0, 0], self._points[-1, 0] = x[0], x[-1]
+            self._heights = self._points[1:-1, 1]
+
+    def update(self, series: Series) -> bool:
+        """Take in the samples; True if the scale stepped."""
+        values = series.view()
+        before = self.scale
+        self.scale = step_up(self.measure.steps, float(values.max()))
+        reach = self.rect.height - 2
+        self._heights[:] = self._bottom - np.clip(values * (reach / self.scale), 0, reach)
+        return self.scale != before
+
+    def draw(self, target: pygame.Surface, filled: bool) -> None:
+        """Draw what `update` took in."""
+        points = self._points.tolist()
+        if self.measure.comb:
+            pygame.draw.lines(target, self.measure.color, False, points)
+            return
+        if filled:
+            pygame.draw.polygon(target, self._dark, points)
+        pygame.draw.lines(target, self.measure.color, False, points[1:-1])
+
+
+class NetGraph(Panel):
+    """The plate with labels and numbers is painted when they change; the lines every frame."""
+
+    _wait = 0.0
+    _numbers: tuple[str, ...] = ()
+
+    def track(self, diagnostics: Diagnostics, dt: float) -> None:
+        """Take in the newest samples."""
+        if not self._plots:
+            self._arrange()
+        stepped = False
+        for plot in self._plots:
+            stepped |= plot.update(plot.measure.series(diagnostics))
+        self._wait -= dt
+        if self._wait <= 0 or stepped:
+            self._wait = _PERIOD
+            numbers = tuple(m.number(m.series(diagnostics)) for m in MEASURES)
+            if numbers != self._numbers or stepped:
+                self._numbers = numbers
+                self.refresh()
+
+    _plots: tuple[Plot, ...] = ()
+
+    @property
+    def _size(self) -> tuple[int, int]:
+        theme = self.theme
+        return theme.px(WIDTH), theme.px(_HEAD) + len(MEASURES) * theme.px(_BLOCK) + theme.px(4)
+
+    def _arrange(self) -> None:
+        theme = self.theme
+        left, top = self.place(self._size)
+        inset = theme.px(12)
+        width = theme.px(WIDTH) - 2 * inset
+        self._plots = tuple(
+            Plot(
+                pygame.Rect(
+                    left + inset,
+                    top + theme.px(_HEAD) + i * theme.px(_BLOCK) + theme.px(20),
+                    width,
+                    theme.px(_GRAPH),
+                ),
+                measure,
+            )
+            for i, measure in enumerate(MEASURES)
+        )
+        self._plate = self._paint_plate()
+
+    def _paint_plate(self) -> pygame.Surface:
+        """All that never changes."""
+        theme, lettering = self.theme, self.lettering
+        picture = plate(theme, *self._size)
+        left, top = self.place(self._size)
+        picture.blit(lettering.render("NET GRAPH", Face.TITLE, 15, HEADING), (theme.px(14), theme.px(9)))
+        hint = lettering.render(f"{HISTORY // 60} s", Face.NUMBER, 12, FAINT)
+        picture.blit(hint, (self._size[0] - theme.px(12) - hint.get_width(), theme.px(12)))
+        for plot in self._plots:
+            box = plot.rect.move(-left, -top)
+            label = lettering.render(plot.measure.label, Face.LABEL, 13, SOFT)
+            picture.blit(label, (box.left + theme.px(2), box.top - label.get_height() - theme.px(1)))
+            picture.fill((5, 9, 20, 235), box)
+            for part in (0, 1, 2):
+                y = box.top + (box.height - 1) * part // 2
+                pygame.draw.line(picture, (30, 44, 76), (box.left, y), (box.right - 1, y))
+        return picture
+
+    def paint(self) -> pygame.Surface:
+        """The plate, with the numbers and scales of now."""
+        theme, lettering = self.theme, self.lettering
+        picture = self._plate.copy()
+        left, top = self.place(self._size)
+        for plot, number in zip(self._plots, self._numbers, strict=True):
+            box = plot.rect.move(-left, -top)
+            measure = plot.measure
+            text = lettering.render(number, Face.NUMBER, 13, measure.color)
+            picture.blit(text, (box.right - text.get_width(), box.top - text.get_height() - theme.px(1)))
+            if 0 < measure.mark < plot.scale:
+                y = box.bottom - 1 - round(measure.mark / plot.scale * (box.height - 2))
+                pygame.draw.line(picture, (120, 62, 84), (box.left, y), (box.right - 1, y))
+        return picture
+
+    def place(self, size: tuple[int, int]) -> tuple[int, int]:
+        """The window's upper right."""
+        margin = self.theme.px(MARGIN)
+        return self.theme.width - margin - size[0], margin
+
+    def draw(self, target: pygame.Surface, dt: float, own: pygame.Rect | None) -> None:
+        """The plate, then the lines, then what the scales' ends stand for."""
+        super().draw(target, dt, own)
+        theme = self.theme
+        for plot in self._plots:
+            plot.draw(target, not self.faded)
+            scale = self.lettering.render(f"{plot.scale:g}", Face.NUMBER, 10, SOFT, outline=True)
+            target.blit(scale, (plot.rect.left + theme.px(1), plot.rect.top - theme.px(1)))

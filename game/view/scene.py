@@ -1,0 +1,219 @@
+"""Paints the match: ground, light and shadow, then everything that stands up, the farthest first, then names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Final
+
+import pygame
+
+from game.session.base import AvatarFrame, Frame
+from game.sim.arena import Arena
+from game.view import shapes
+from game.view.camera import RISE, Camera
+from game.view.capsule import TOP, Capsules, direction_index
+from game.view.floor import paint_floor
+from game.view.marks import Marks
+from game.view.shapes import Rgb
+from game.view.text import Lettering
+from game.view.theme import AMBER, FAINT, INK, Face, Theme
+from game.view.trails import Trails
+from game.view.walls import build_walls
+
+CHEST: Final = 0.9
+"""units above the feet: where the mouse aims"""
+NAME_WIDTH: Final = 150
+"""designed pixels that a name may take"""
+
+_AIRBORNE: Final = 0.12
+_ECHO_TIME: Final = 0.22
+"""seconds that an afterimage lasts"""
+_ECHO_GAP: Final = 0.025
+_TELEPORT: Final = 4.0
+"""units in one frame from which on no trail is drawn"""
+
+Blit = tuple[pygame.Surface, tuple[int, int]]
+
+
+@dataclass(slots=True)
+class _Past:
+    """Where one avatar was, for its trail and afterimages."""
+
+    x: float
+    y: float
+    z: float
+    seen: int = 0
+    echoes: list[tuple[float, float, float, float]] = field(default_factory=list)
+    """(age in seconds, x, y, z)"""
+
+
+class Scene:
+    """All art of the arena at one size, and how a Frame becomes a picture."""
+
+    def __init__(self, arena: Arena, theme: Theme, lettering: Lettering) -> None:
+        self._theme = theme
+        self._lettering = lettering
+        self.camera = Camera(arena, theme)
+        px = self.camera.px
+        self._floor = paint_floor(arena, self.camera)
+        self._walls = build_walls(arena, px)
+        self.capsules = Capsules(px)
+        self._marks = Marks(px)
+        self._trails = Trails(theme, px)
+        self._pasts: dict[str, _Past] = {}
+        self._count = 0
+        self._light: list[Blit] = []
+        self._shade: list[Blit] = []
+        self._standing: list[tuple[float, pygame.Surface, tuple[int, int]]] = []
+        self._names: list[Blit] = []
+
+    def draw(self, target: pygame.Surface, frame: Frame, dt: float, truth: bool) -> pygame.Rect | None:
+        """Paint `frame`; with `truth`, the authority's newest word as outlines. Returns where the own avatar is."""
+        me = frame.me
+        if me is not None:
+            self.camera.follow(me.x, me.z, dt)
+        else:
+            self.camera.rest(dt)
+        left, top = self.camera.left, self.camera.top
+        width, height = self.camera.ground
+        target.blit(self._floor, (-left - width // 2, -top - height // 2))
+        self._draw_trails(target, frame.avatars, dt)
+        self._collect(frame.avatars)
+        target.fblits(self._light, pygame.BLEND_RGB_ADD)
+        target.fblits(self._shade)
+        if me is not None:
+            self._draw_own_marks(target, me)
+        self._draw_air_lines(target, frame.avatars)
+        target.fblits([item[1:] for item in self._standing])
+        self._draw_echoes(target, frame.avatars)
+        if me is not None:
+            self._reveal(target, me)
+        if truth:
+            self._draw_truth(target, frame.avatars)
+        target.fblits(self._names)
+        return self._body_rect(me) if me is not None else None
+
+    def _body_rect(self, avatar: AvatarFrame) -> pygame.Rect:
+        x, y = self.camera.project(avatar.x, avatar.y, avatar.z)
+        anchor = self.capsules.anchor
+        return pygame.Rect((round(x) - anchor[0], round(y) - anchor[1]), self.capsules.size)
+
+    def _draw_trails(self, target: pygame.Surface, avatars: Sequence[AvatarFrame], dt: float) -> None:
+        px = self.camera.px
+        left, top = self.camera.left, self.camera.top
+        trails = self._trails
+        trails.begin(left, top, dt)
+        self._count += 1
+        for avatar in avatars:
+            past = self._pasts.get(avatar.peer_id)
+            if past is None:
+                past = self._pasts[avatar.peer_id] = _Past(avatar.x, avatar.y, avatar.z)
+            past.seen = self._count
+            moved = abs(avatar.x - past.x) + abs(avatar.z - past.z)
+            if 0.004 < moved < _TELEPORT and not avatar.away:
+                start = self.camera.project(past.x, past.y + 0.25, past.z)
+                end = self.camera.project(avatar.x, avatar.y + 0.25, avatar.z)
+                trails.add(
+                    (start[0] + left, start[1] + top), (end[0] + left, end[1] + top), avatar.color, avatar.dashing
+                )
+            self._age_echoes(past, avatar, dt)
+            past.x, past.y, past.z = avatar.x, avatar.y, avatar.z
+        if len(self._pasts) > len(avatars):
+            self._pasts = {peer: past for peer, past in self._pasts.items() if past.seen == self._count}
+        assert px > 0
+        trails.draw(target, left, top)
+
+    @staticmethod
+    def _age_echoes(past: _Past, avatar: AvatarFrame, dt: float) -> None:
+        if past.echoes:
+            past.echoes = [(age + dt, x, y, z) for age, x, y, z in past.echoes if age + dt < _ECHO_TIME]
+        if avatar.dashing and (not past.echoes or past.echoes[-1][0] >= _ECHO_GAP):
+            past.echoes.append((0.0, past.x, past.y, past.z))
+
+    def _collect(self, avatars: Sequence[AvatarFrame]) -> None:
+        """Fill the lists of blits: buffers that live on, so that a frame allocates little."""
+        camera, capsules, marks = self.camera, self.capsules, self._marks
+        light, shade, standing, names = self._light, self._shade, self._standing, self._names
+        for buffer in (light, shade, standing, names):
+            buffer.clear()
+        view = (self._theme.width, self._theme.height)
+        for wall in self._walls:
+            standing.append((wall.z, wall.sprite, (wall.left - camera.left, wall.top - camera.top)))
+        reach = round(2 * camera.px)
+        anchor_x, anchor_y = capsules.anchor
+        for avatar in avatars:
+            x, ground = camera.project(avatar.x, 0.0, avatar.z)
+            x, ground = round(x), round(ground)
+            y = ground - round(avatar.y * RISE * camera.px)
+            if not (-reach < x < view[0] + reach and -reach < ground and y < view[1] + reach):
+                continue
+            color = avatar.color
+            if not avatar.away:
+                light.append(_centred(marks.glow(color), x, ground))
+            shade.append(_centred(marks.shadow(avatar.y), x, ground))
+            sprite = capsules.sprite(color, direction_index(avatar.yaw), avatar.away)
+            standing.append((avatar.z, sprite, (x - anchor_x, y - anchor_y)))
+            self._name(avatar, x, y)
+        standing.sort(key=itemgetter(0))
+
+    def _name(self, avatar: AvatarFrame, x: int, y: int) -> None:
+        color: Rgb = FAINT if avatar.away else INK
+        width = self._theme.px(NAME_WIDTH)
+        label = self._lettering.render(avatar.name, Face.NAME, 15, color, outline=True, max_width=width)
+        top = y - round(TOP * self.camera.px) - label.get_height() - self._theme.px(2)
+        self._names.append((label, (x - label.get_width() // 2, top)))
+        if avatar.away:
+            mark = self._lettering.render("zZ", Face.TITLE, 15, AMBER, outline=True)
+            self._names.append((mark, (x + self.capsules.anchor[0] // 2, top + label.get_height() - self._theme.px(2))))
+
+    def _draw_own_marks(self, target: pygame.Surface, me: AvatarFrame) -> None:
+        x, y = self.camera.project(me.x, 0.0, me.z)
+        spot = round(x), round(y)
+        target.blit(*_centred(self._marks.ring(me.color), *spot))
+        arrow = _centred(self._marks.arrow(me.color, direction_index(me.yaw)), *spot)
+        target.blit(*arrow, special_flags=pygame.BLEND_RGB_ADD)
+
+    def _draw_air_lines(self, target: pygame.Surface, avatars: Sequence[AvatarFrame]) -> None:
+        """A plumb line from each jumping avatar to the spot that it is above."""
+        for avatar in avatars:
+            if avatar.y > _AIRBORNE:
+                x, ground = self.camera.project(avatar.x, 0.0, avatar.z)
+                feet = ground - avatar.y * RISE * self.camera.px
+                color = shapes.mix(shapes.rgb(avatar.color), (255, 255, 255), 0.3)
+                pygame.draw.line(target, color, (round(x), round(feet)), (round(x), round(ground)), self._theme.px(1))
+
+    def _draw_echoes(self, target: pygame.Surface, avatars: Sequence[AvatarFrame]) -> None:
+        anchor_x, anchor_y = self.capsules.anchor
+        for avatar in avatars:
+            for age, x, y, z in self._pasts[avatar.peer_id].echoes:
+                images = self.capsules.echoes(avatar.color)
+                image = images[min(len(images) - 1, int((1 - age / _ECHO_TIME) * len(images)))]
+                px, py = self.camera.project(x, y, z)
+                target.blit(image, (round(px) - anchor_x, round(py) - anchor_y), special_flags=pygame.BLEND_RGB_ADD)
+
+    def _reveal(self, target: pygame.Surface, me: AvatarFrame) -> None:
+        """The own avatar's outline where a wall hides it."""
+        body = self._body_rect(me)
+        for wall in self._walls:
+            if me.z < wall.back:
+                cover = wall.sprite.get_rect(topleft=(wall.left - self.camera.left, wall.top - self.camera.top))
+                seen = cover.clip(body)
+                if seen.width and seen.height:
+                    outline = self.capsules.outline(me.color)
+                    target.blit(outline, seen, seen.move(-body.x, -body.y))
+
+    def _draw_truth(self, target: pygame.Surface, avatars: Sequence[AvatarFrame]) -> None:
+        outline = self.capsules.outline("#ffffff")
+        anchor_x, anchor_y = self.capsules.anchor
+        for avatar in avatars:
+            if avatar.truth is not None:
+                x, y, z, _ = avatar.truth
+                px, py = self.camera.project(x, y, z)
+                target.blit(outline, (round(px) - anchor_x, round(py) - anchor_y))
+
+
+def _centred(sprite: pygame.Surface, x: int, y: int) -> Blit:
+    width, height = sprite.get_size()
+    return sprite, (x - width // 2, y - height // 2)
