@@ -12,13 +12,22 @@ class WireError(ValueError):
     """A peer sent bytes that are not what the protocol says. The message says what is wrong with them."""
 
 
-class Envelope(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+class Envelope(msgspec.Struct, frozen=True):
     """One message as subscribers see it."""
 
     sender: str
     """peerId of whoever sent it"""
     data: Any
     """any JSON value; None is valid"""
+    at: float | None = None
+    """when it arrived, in seconds of the transport's clock, which may be before it was polled; None if nobody knows"""
+
+
+class _Frame(msgspec.Struct, frozen=True, rename={"sender": "from"}):
+    """An envelope as it travels."""
+
+    sender: str
+    data: Any
 
 
 class RawEnvelope(msgspec.Struct, frozen=True, rename={"sender": "from"}):
@@ -29,10 +38,10 @@ class RawEnvelope(msgspec.Struct, frozen=True, rename={"sender": "from"}):
 
 
 _ENCODER: Final = msgspec.json.Encoder()
-_DECODER: Final = msgspec.json.Decoder(Envelope)
+_DECODER: Final = msgspec.json.Decoder(_Frame)
 _RAW_DECODER: Final = msgspec.json.Decoder(RawEnvelope)
 
-_E = TypeVar("_E", Envelope, RawEnvelope)
+_E = TypeVar("_E", _Frame, RawEnvelope)
 
 
 def encode(sender: str, data: Any) -> bytes:
@@ -41,7 +50,7 @@ def encode(sender: str, data: Any) -> bytes:
     `data` may hold msgspec structs and whatever else msgspec writes as JSON.
     """
     try:
-        text = _ENCODER.encode(Envelope(sender, data))
+        text = _ENCODER.encode(_Frame(sender, data))
         # msgspec writes NaN and infinities as null, so only a text with a null in it can hide one.
         if b"null" in text:
             json.dumps(msgspec.to_builtins(data, enc_hook=_skip_raw), allow_nan=False)
@@ -52,9 +61,13 @@ def encode(sender: str, data: Any) -> bytes:
     return text
 
 
-def decode(text: bytes | str) -> Envelope:
-    """The envelope in one text frame. Raises WireError for whatever is none; further top-level keys are ignored."""
-    return _read(_DECODER, text)
+def decode(text: bytes | str, at: float | None = None) -> Envelope:
+    """The envelope in one text frame that arrived `at`. Raises WireError for whatever is none.
+
+    Further top-level keys are ignored.
+    """
+    frame = _read(_DECODER, text)
+    return Envelope(frame.sender, frame.data, at)
 
 
 def decode_raw(text: bytes) -> RawEnvelope:

@@ -61,7 +61,7 @@ CLOCK_EVERY: Final = 0.25
 """seconds between two samples of the authority's clock"""
 PROFILE_EVERY: Final = 1.0
 SILENCE: Final = 1.0
-"""seconds without a word after which the player is told"""
+"""seconds without a state after which the player is told"""
 REFUSALS: Final = range(4000, 5000)
 """close codes by which the authority says no"""
 
@@ -252,6 +252,7 @@ class OnlineSession:
     def _take(self, message: Any, at: float) -> None:
         match message:
             case State():
+                self._heard_at = at
                 self._take_state(message)
             case WorldState():
                 self._take_world(message, at)
@@ -268,9 +269,6 @@ class OnlineSession:
                     self._send(Profile(away=True))
             case Error():
                 _log.warning("the server refuses: %s", ascii(message.message[:200]))
-            case _:
-                return
-        self._heard_at = at
 
     def _take_state(self, message: State) -> None:
         avatar = unpack_avatar(message.state)

@@ -105,7 +105,7 @@ class ConditionedTransport(Endpoint):
             self._inner.poll()
             self._delivering = True
             for arrived in self._down.due(self._clock.now()):
-                self._deliver(arrived)
+                self._deliver(arrived, self._down.at)
         finally:
             self._polling = self._delivering = False
 
@@ -133,16 +133,18 @@ class ConditionedTransport(Endpoint):
 
     def _arrived(self, message: Envelope | bytes) -> None:
         if self._down.clear and not self._delivering:
-            self._deliver(message)
+            self._deliver(message, None)
         else:
             size = 0 if self.down.bandwidth is None else _size(message)
-            self._down.put(message, size, self._clock.now())
+            at = None if isinstance(message, bytes) else message.at
+            self._down.put(message, size, self._clock.now() if at is None else at)
 
-    def _deliver(self, message: Envelope | bytes) -> None:
+    def _deliver(self, message: Envelope | bytes, at: float | None) -> None:
+        """Hand on what arrived; `at` is the time to say, if it is not the one that `inner` has said."""
         if isinstance(message, bytes):
             self._binaries.notify(message)
         else:
-            self._messages.notify(message)
+            self._messages.notify(message if at is None else Envelope(message.sender, message.data, at))
 
     def _status_changed(self, status: ConnectionStatus) -> None:
         is_open = status.state is TransportState.OPEN

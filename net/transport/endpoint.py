@@ -53,8 +53,8 @@ class Endpoint:
         """Call `callback` with each new status, in its order among the messages."""
         return self._statuses.add(callback)
 
-    def _receive(self, frame: bytes | str, binary: bool) -> None:
-        """Hand one frame to whom it concerns. Text that is no envelope, or carries our own id, is ignored."""
+    def _receive(self, frame: bytes | str, binary: bool, at: float | None = None) -> None:
+        """Hand one frame that arrived `at` to whom it concerns. Text that is no envelope, or carries our own id, is ignored."""
         self._traffic.messages_down += 1
         if binary:
             assert isinstance(frame, bytes)
@@ -63,7 +63,7 @@ class Endpoint:
             return
         self._traffic.bytes_down += utf8_length(frame)
         try:
-            envelope = decode(frame)
+            envelope = decode(frame, at)
         except WireError as error:
             _log.debug("ignored a text frame: %s", error)
             return

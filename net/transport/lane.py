@@ -49,11 +49,13 @@ class Lane(Generic[T]):
         """what happens to messages from now on; may be replaced while some are on their way"""
         self.dropped = 0
         """messages that did not fit into the backlog for bandwidth"""
+        self.at = 0.0
+        """when the message that `due` gave last has arrived: it may have waited for the question"""
         self._random = random
         self._queue: deque[_Flight[T]] = deque()
         self._heap: list[_Flight[T]] = []
         self._number = 0
-        self._busy_until = 0.0
+        self._busy_until = self._held_up_until = 0.0
 
     def __len__(self) -> int:
         """Messages on their way."""
@@ -85,8 +87,10 @@ class Lane(Generic[T]):
             queue, heap = self._queue, self._heap
             ordered = bool(queue) and not queue[0].timeout and queue[0].due <= now
             if heap and heap[0].due <= now and not (ordered and queue[0].due < heap[0].due):
+                self.at = heap[0].due
                 yield heapq.heappop(heap).message
             elif ordered:
+                self.at = self._held_up_until = max(queue[0].due, self._held_up_until)
                 yield queue.popleft().message
             else:
                 return
