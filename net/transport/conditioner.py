@@ -9,7 +9,7 @@ from net.clock import Clock
 from net.envelope import Envelope, decode, encode
 from net.transport.base import ConnectionStatus, Traffic, Transport, TransportState
 from net.transport.conditions import PRESETS, Conditions, parse_conditions
-from net.transport.endpoint import Endpoint
+from net.transport.endpoint import Endpoint, check_bytes
 from net.transport.lane import Lane
 
 __all__ = ["PRESETS", "ConditionedTransport", "Conditions", "parse_conditions"]
@@ -86,7 +86,8 @@ class ConditionedTransport(Endpoint):
         self._up.put(decode(text).data, len(text), self._clock.now())
 
     def send_bytes(self, data: bytes) -> None:
-        """Send one binary message. Nothing once closed."""
+        """Send one binary message. Raises TypeError for what is not bytes. Nothing once closed."""
+        check_bytes(data)
         if self._closed:
             return
         if self._passes_up():

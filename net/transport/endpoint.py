@@ -54,7 +54,10 @@ class Endpoint:
         return self._statuses.add(callback)
 
     def _receive(self, frame: bytes | str, binary: bool, at: float | None = None) -> None:
-        """Hand one frame that arrived `at` to whom it concerns. Text that is no envelope, or carries our own id, is ignored."""
+        """Hand one frame that arrived `at` to whom it concerns.
+
+        Text that is no envelope, or carries our own id, is ignored.
+        """
         self._traffic.messages_down += 1
         if binary:
             assert isinstance(frame, bytes)
@@ -82,6 +85,12 @@ class Endpoint:
         self._status = ConnectionStatus(TransportState.CLOSED, code=self._status.code, reason=self._status.reason)
         for subscribers in (self._messages, self._binaries, self._statuses):
             subscribers.clear()
+
+
+def check_bytes(data: bytes) -> None:
+    """Raise TypeError for what is not bytes: a buffer that its owner goes on writing to must not be on its way."""
+    if not isinstance(data, bytes):
+        raise TypeError(f"a binary message is bytes, not {type(data).__name__}")
 
 
 def utf8_length(text: bytes | str) -> int:

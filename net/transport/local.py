@@ -7,7 +7,7 @@ from typing import Any
 
 from net.envelope import Envelope
 from net.transport.base import TransportState
-from net.transport.endpoint import Endpoint
+from net.transport.endpoint import Endpoint, check_bytes
 
 
 class LocalHub:
@@ -38,7 +38,11 @@ class LocalTransport(Endpoint):
         self._spread(Envelope(self._peer_id, data))
 
     def send_bytes(self, data: bytes) -> None:
-        """Hand one binary message to every other transport on the hub. Nothing once closed."""
+        """Hand one binary message to every other transport on the hub. Nothing once closed.
+
+        Raises TypeError for what is not bytes.
+        """
+        check_bytes(data)
         self._spread(data)
 
     def poll(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from net.envelope import encode
 from net.transport.base import ConnectionStatus, TransportState
-from net.transport.endpoint import Endpoint
+from net.transport.endpoint import Endpoint, check_bytes
 from net.transport.wire import Delivery, WireEnd, wire
 
 
@@ -29,7 +29,8 @@ class PairTransport(Endpoint):
             self._push(encode(self._peer_id, data), binary=False)
 
     def send_bytes(self, data: bytes) -> None:
-        """Send one binary message. Nothing once closed."""
+        """Send one binary message. Raises TypeError for what is not bytes. Nothing once closed."""
+        check_bytes(data)
         if self.end.open:
             self._push(data, binary=True)
 
