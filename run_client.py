@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import random
 import subprocess
 import sys
@@ -85,7 +86,7 @@ def _run_bot(arguments: argparse.Namespace) -> int:
     session = _session(arguments, arguments.connect, name, clock)
     pilot = BotPilot(_seed(name), session.arena)
     pacer = Pacer(TICK_RATE, clock, spin=0.0)
-    end = clock.now() + arguments.seconds if arguments.seconds else float("inf")
+    end = clock.now() + arguments.seconds if arguments.seconds else math.inf
     orphaned = threading.Event()
     if arguments.until_stdin_closes:
         _when_stdin_closes(orphaned.set)
@@ -110,10 +111,10 @@ def _run_bot(arguments: argparse.Namespace) -> int:
 
 
 def _run_window(arguments: argparse.Namespace, url: str) -> int:
+    import pygame  # noqa: PLC0415
+
     from game.app import App, NoDisplayError, open_window  # noqa: PLC0415 - bots run where pygame has no business
     from game.scenes.play import PlayScene  # noqa: PLC0415
-
-    import pygame  # noqa: PLC0415
 
     sys.setswitchinterval(0.001)  # the network thread waits for the frame loop at most this long
     name = _name(arguments)
@@ -124,11 +125,12 @@ def _run_window(arguments: argparse.Namespace, url: str) -> int:
     clock = MonotonicClock()
     session = _session(arguments, url, name, clock)
     try:
-        scene = PlayScene(session, f"authoritative server at {url}", _seed(name), autopilot=arguments.autopilot)
+        scene = PlayScene(session, "authoritative server", _seed(name), autopilot=arguments.autopilot)
         app = App(surface, scene, clock, arguments.screenshots, arguments.fps)
         if arguments.until_stdin_closes:
             _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
-        app.run(until=clock.now() + arguments.seconds if arguments.seconds else float("inf"), log=arguments.log is not None)
+        until = clock.now() + arguments.seconds if arguments.seconds else math.inf
+        app.run(until=until, log=arguments.log is not None)
         scene.close()
     finally:
         session.close()
@@ -139,7 +141,7 @@ def _run_window(arguments: argparse.Namespace, url: str) -> int:
 def _session(arguments: argparse.Namespace, url: str, name: str, clock: MonotonicClock) -> OnlineSession:
     network, seed = arguments.net
     return OnlineSession(
-        lambda: WebSocketTransport(url, policy=RetryPolicy.backoff(), queue_while_away=False, clock=clock),
+        lambda: WebSocketTransport(url, policy=RetryPolicy.backoff(), queue_while_away=False),
         clock,
         name=name,
         color=arguments.color or "",
@@ -167,10 +169,11 @@ def _demo(arguments: argparse.Namespace) -> Iterator[str]:
         yield url
 
 
-def _child(children: contextlib.ExitStack, script: str, *flags: str, stdout: int | None = None) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, str(HERE / script), *flags, "--until-stdin-closes"], stdin=subprocess.PIPE, stdout=stdout
-    )
+def _child(
+    children: contextlib.ExitStack, script: str, *flags: str, stdout: int | None = None
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(HERE / script), *flags, "--until-stdin-closes"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout)
 
     def end() -> None:
         assert process.stdin is not None

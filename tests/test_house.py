@@ -26,7 +26,11 @@ assert not any(name.partition(".")[0] == "pygame" for name in sys.modules)
 @pytest.mark.parametrize("package", ["net", "game.sim", "game.session", "server"])
 def test_it_works_where_pygame_cannot_be_imported(package: str):
     run = subprocess.run(
-        [sys.executable, "-c", BLOCKED.format(packages=[package])], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", BLOCKED.format(packages=[package])],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
 

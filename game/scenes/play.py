@@ -35,9 +35,7 @@ class PlayScene:
         self._pilot: Pilot = self._bot if autopilot else self._human
         self._mouse_seen = False
         self._frame: Frame | None = None
-        self._view = PlayView(
-            session.arena, session.presence, session.status, session.techniques, self._overlay
-        )
+        self._view = PlayView(session.arena, session.presence, session.status, session.techniques, self._overlay)
         self._unsubscribe = session.network.subscribe(lambda new, _: self._show_network(new))
         self._show_network(session.network.get())
         self.over = False
@@ -92,6 +90,7 @@ class PlayScene:
         techniques = self._session.techniques.get()
         return {
             "event": "frame",
+            "window": pygame.display.get_wm_info().get("window"),
             "link": status.link,
             "detail": status.detail,
             "prediction": techniques.prediction,
@@ -104,7 +103,7 @@ class PlayScene:
                     "me": avatar.me,
                     "at": [avatar.x, avatar.y, avatar.z],
                     "truth": avatar.truth and list(avatar.truth[:3]),
-                    "pixel": list(self._view.pixel_of(avatar.x, avatar.y, avatar.z)),
+                    "pixel": list(self._view.project(avatar.x, avatar.y, avatar.z)),
                 }
                 for avatar in (frame.avatars if frame else ())
             },
@@ -161,9 +160,7 @@ class PlayScene:
 
     def _show_network(self, network: Conditions) -> None:
         name = next((name for name, preset in PRESETS.items() if preset == network), CUSTOM)
-        self._overlay.set(
-            lambda old: msgspec.structs.replace(old, preset=name, latency_ms=network.latency * 1000)
-        )
+        self._overlay.set(lambda old: msgspec.structs.replace(old, preset=name, latency_ms=network.latency * 1000))
 
     def _toggle_autopilot(self) -> None:
         self._pilot = self._human if self._pilot is self._bot else self._bot

@@ -159,7 +159,11 @@ class Session(Protocol):
     """may be set from outside: takes effect at the next update"""
     network: Store[Conditions]
     """the bad network that is played over the real one, each way; may be set from outside"""
-    peer_id: str
+
+    @property
+    def peer_id(self) -> str:
+        """This player's name on the wire."""
+        ...
 
     def update(self, now: float, pilot: Pilot) -> Frame:
         """Take in what has arrived, run the ticks that are due at `now` (seconds), and say what to draw."""

@@ -31,9 +31,7 @@ class Pose(NamedTuple):
 
 def pose_of(avatar: Avatar) -> Pose:
     """An avatar's place as it is drawn."""
-    return Pose(
-        avatar.x / UNIT, avatar.y / UNIT, avatar.z / UNIT, avatar.yaw * RADIANS, avatar.dash_ticks > 0
-    )
+    return Pose(avatar.x / UNIT, avatar.y / UNIT, avatar.z / UNIT, avatar.yaw * RADIANS, avatar.dash_ticks > 0)
 
 
 def blend(a: Pose, b: Pose, t: float) -> Pose:

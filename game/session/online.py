@@ -374,4 +374,3 @@ class OnlineSession:
         pose = blend(pose_of(avatar), pose_of(self._move(avatar, command)), self._steps.alpha(now))
         offset = self._offset
         return Pose(pose.x + offset.x, pose.y + offset.y, pose.z + offset.z, command.yaw * RADIANS, pose.dashing)
-

@@ -8,7 +8,7 @@ from typing import Final
 from game.sim.constants import DIRECTION, TURN
 
 _LONGEST: Final = math.floor((DIRECTION + math.sqrt(0.5)) ** 2)
-"""Squares up to this count as length 1: rounding a unit vector's two parts adds at most 0.71 of a step to its length."""
+"""Squares up to this count as length 1: rounding a unit vector's two parts adds at most 0.71 step."""
 
 _QUARTER: Final = TURN // 4
 _SINE: Final = tuple(round(32767 * math.sin(2 * math.pi * i / 1024)) for i in range(1024))

@@ -27,7 +27,7 @@ def headline(status: SessionStatus) -> str:
             return "Connecting"
         case Link.RECONNECTING:
             tries = f" (try {status.attempt} of {status.attempts})" if status.attempts else ""
-            return f"Connection lost, reconnecting{tries}"
+            return f"Reconnecting{tries}"
         case Link.REFUSED:
             return "The server refused this player"
         case Link.LOST:
@@ -41,6 +41,8 @@ def headline(status: SessionStatus) -> str:
 def explanation(status: SessionStatus) -> list[str]:
     """What to say then: why, where, and what can be done."""
     lines = [status.detail] if status.detail else []
+    if status.link is Link.RECONNECTING and not lines:
+        lines.append("The connection was lost")
     if status.link in _TRYING and status.where:
         lines.append(status.where)
     if status.link in (Link.LOST, Link.REFUSED):

@@ -34,6 +34,7 @@ _PAD: Final = 2
 _LIGHT: Final = np.array([-0.48, 0.76, 0.44]) / math.sqrt(0.48**2 + 0.76**2 + 0.44**2)
 _EYE: Final = np.array([0.0, DEPTH, RISE])
 _GLASS: Final = np.array([14, 20, 38], np.float32)
+_SLIT: Final = np.array([150, 225, 255], np.float32)
 _SKY: Final = np.array([120, 210, 255], np.float32)
 _ASLEEP: Final[Rgb] = (86, 96, 122)
 _CACHE_BYTES: Final = 48 << 20
@@ -79,7 +80,7 @@ class Capsules:
         return self._outlines.get(color)
 
     def echoes(self, color: str) -> tuple[pygame.Surface, ...]:
-        """Afterimages for BLEND_RGB_ADD, the faintest first."""
+        """Afterimages, the faintest first."""
         return self._echoes.get(color)
 
     @property
@@ -115,8 +116,8 @@ class Capsules:
             off = np.abs((around - np.float32(yaw) + math.pi) % math.tau - math.pi)
             # the visor: a rounded rectangle on the unrolled surface, in units
             sideways, upwards = off * RADIUS, py - 1.33
-            visor = 1 - shapes.ease(-soft, soft, shapes.rounded_box(sideways, upwards, 0.40, 0.15, 0.12))
-            frame = 1 - shapes.ease(-soft, soft, shapes.rounded_box(sideways, upwards, 0.445, 0.195, 0.15))
+            visor = 1 - shapes.ease(-soft, soft, shapes.rounded_box(sideways, upwards, 0.44, 0.15, 0.12))
+            frame = 1 - shapes.ease(-soft, soft, shapes.rounded_box(sideways, upwards, 0.485, 0.195, 0.15))
             # a pale crest from the top of the head down the back, so that a turned back has a direction too
             ahead = px * math.cos(yaw) + pz * math.sin(yaw)
             aside = np.abs(pz * math.cos(yaw) - px * math.sin(yaw))
@@ -127,6 +128,9 @@ class Capsules:
             tint[i, ..., 0] = _average(lit) / weight
             white = gloss * (1 - visor * 0.4) + rim * (1 - visor * 0.5) + crest * 0.5 * body_tint
             shine[i] = _average(white * rays.hit)[..., None] * 255
+            # a lit slit in the glass: from afar it says where the avatar looks
+            slit = (1 - shapes.ease(-soft, soft, shapes.rounded_box(sideways, upwards, 0.21, 0.028, 0.028))) * rays.hit
+            shine[i] += _average(slit)[..., None] * _SLIT
             shine[i] += _average(glass)[..., None] * _GLASS + _average(glass * mirror)[..., None] * _SKY
             shine[i] /= weight[..., None]
         return tint, shine
@@ -148,8 +152,9 @@ class Capsules:
 
     def _echo(self, color: str) -> tuple[pygame.Surface, ...]:
         inside = np.clip(-self._distance() / (RADIUS * self.px), 0, 1)
-        shape = self._alpha * (1 - 0.75 * inside)
-        return tuple(shapes.glow(shape * np.float32(part), shapes.rgb(color)) for part in (0.14, 0.26, 0.42))
+        shape = self._alpha * (1 - 0.6 * inside)
+        tone = shapes.mix(shapes.rgb(color), (255, 255, 255), 0.2)
+        return tuple(shapes.translucent(tone, shape * np.float32(part)) for part in (0.15, 0.30, 0.45, 0.60))
 
 
 def _cast(size: tuple[int, int], anchor: tuple[int, int], px: float) -> _Rays:

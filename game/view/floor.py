@@ -18,7 +18,7 @@ _TILE: Final = 2
 """units between grid lines"""
 _RINGS: Final[tuple[tuple[float, Rgb], ...]] = ((5.3, MAGENTA), (3.4, (64, 160, 255)))
 """radius in units and colour of the circles in the middle"""
-_MIDDLE: Final[Rgb] = (21, 31, 64)
+_MIDDLE: Final[Rgb] = (20, 29, 58)
 _RIM: Final[Rgb] = (9, 14, 31)
 _OUTSIDE: Final[Rgb] = (5, 7, 15)
 _BORDER: Final[Rgb] = (36, 140, 255)
@@ -65,12 +65,12 @@ def _plates(x: Image, z: Image, middle: Image, inside: Image, px: float) -> Imag
     shine = np.maximum(_pixel_line(seam_x, 1), _pixel_line(seam_z, 1))
     wide_x, wide_z = np.exp(-np.abs(seam_x) / 7), np.exp(-np.abs(seam_z) / 6)
     fall = np.clip(1.15 - middle / np.float32(26), 0.25, 1)
-    _add(floor, (shine * 0.55 + np.maximum(wide_x, wide_z) * 0.16) * fall, (44, 84, 150))
+    _add(floor, (shine * 0.42 + np.maximum(wide_x, wide_z) * 0.13) * fall, (40, 80, 150))
     floor *= (1 - 0.35 * groove)[..., None]
     # small crosses where four plates meet
     near = np.maximum(np.abs(seam_x), np.abs(seam_z))
     cross = (near < 4.5 * px / UNIT_PIXELS) * np.maximum(np.abs(seam_x) < 1, np.abs(seam_z) < 1)
-    _add(floor, cross.astype(np.float32) * fall, (70, 130, 210))
+    _add(floor, cross.astype(np.float32) * fall, (34, 74, 130))
     floor *= inside[..., None]
     floor += (1 - inside)[..., None] * np.array(_OUTSIDE, np.float32)
     return floor
@@ -93,7 +93,7 @@ def _outside_pattern(column: Image, row: Image, edge: Image, stretch: float) -> 
     step = np.float32(18 * stretch)
     slant = np.abs((column + row) % step - step / 2)
     hatch = shapes.cover(slant - np.float32(0.8 * stretch))
-    result: Image = hatch * (0.16 + 0.55 * np.exp(-np.maximum(edge, 0) / np.float32(60 * stretch)))
+    result: Image = hatch * (0.13 + 0.40 * np.exp(-np.maximum(edge, 0) / np.float32(60 * stretch)))
     return result
 
 
@@ -108,7 +108,7 @@ def _neon(distance: Image, width: float, reach: float) -> tuple[Image, Image]:
     """(line, light) of a glowing tube at `distance` 0, in pixels."""
     away = np.abs(distance)
     line = shapes.cover(away - np.float32(width / 2))
-    light = 0.50 * np.exp(-away / np.float32(reach)) + 0.22 * np.exp(-away / np.float32(reach * 4))
+    light = 0.50 * np.exp(-away / np.float32(reach)) + 0.17 * np.exp(-away / np.float32(reach * 4))
     return line, light
 
 

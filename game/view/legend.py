@@ -11,7 +11,7 @@ from game.view.overlay import Overlay
 from game.view.panel import MARGIN, Panel, keycap, plate, toggle
 from game.view.theme import CYAN, FAINT, HEADING, INK, Face
 
-WIDTH: Final = 244
+WIDTH: Final = 284
 _ROW: Final = 26
 _HEAD: Final = 36
 _MODES: Final = {
@@ -39,7 +39,7 @@ class Legend(Panel):
         return [
             ("F2", "Prediction", techniques.prediction),
             ("F3", "Reconciliation", techniques.reconciliation),
-            ("F4", "Others", _MODES[techniques.remote_motion]),
+            ("F4", "Remote motion", _MODES[techniques.remote_motion]),
             ("F5", "Server truth", overlay.truth),
             ("F6", "Net graph", overlay.graph),
             ("F7", "Network", overlay.preset),

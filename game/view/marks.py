@@ -70,7 +70,7 @@ class Marks:
     def _glow(self) -> Image:
         x, z = self._plane(_GLOW)
         fall = np.clip(1 - np.hypot(x, z) / np.float32(_GLOW), 0, 1)
-        result: Image = fall**2.0 * 0.62
+        result: Image = fall**1.8 * 0.60
         return result
 
     def _ring(self) -> tuple[Image, Image]:

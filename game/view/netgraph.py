@@ -12,14 +12,19 @@ from game.session.base import HISTORY, Diagnostics, Series
 from game.view import shapes
 from game.view.panel import MARGIN, Panel, plate
 from game.view.shapes import Rgb
-from game.view.theme import AMBER, BLUE, CYAN, FAINT, GREEN, HEADING, MAGENTA, SOFT, VIOLET, Face
+from game.view.text import Lettering
+from game.view.theme import AMBER, BLUE, CYAN, FAINT, GREEN, HEADING, MAGENTA, SOFT, VIOLET, Face, Theme
 
 WIDTH: Final = 288
 _HEAD: Final = 36
 _GRAPH: Final = 34
+_AXIS: Final = 30
+"""designed pixels for the scale beside a graph"""
 _BLOCK: Final = 61
 _PERIOD: Final = 0.2
 """seconds between changes of the numbers, so that they can be read"""
+_RATE: Final = 20.0
+"""times a second that each graph is redrawn"""
 _MS: Final = (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
 
 
@@ -88,116 +93,97 @@ class Plot:
             self._points[0, 0], self._points[-1, 0] = x[0], x[-1]
             self._heights = self._points[1:-1, 1]
 
-    def update(self, series: Series) -> bool:
-        """Take in the samples; True if the scale stepped."""
+    def update(self, series: Series) -> None:
+        """Take in the samples, and choose the scale."""
         values = series.view()
-        before = self.scale
         self.scale = step_up(self.measure.steps, float(values.max()))
         reach = self.rect.height - 2
         self._heights[:] = self._bottom - np.clip(values * (reach / self.scale), 0, reach)
-        return self.scale != before
 
-    def draw(self, target: pygame.Surface, filled: bool) -> None:
+    def draw(self, target: pygame.Surface) -> None:
         """Draw what `update` took in."""
         points = self._points.tolist()
         if self.measure.comb:
             pygame.draw.lines(target, self.measure.color, False, points)
             return
-        if filled:
-            pygame.draw.polygon(target, self._dark, points)
+        pygame.draw.polygon(target, self._dark, points)
         pygame.draw.lines(target, self.measure.color, False, points[1:-1])
 
 
 class NetGraph(Panel):
-    """The plate with labels and numbers is painted when they change; the lines every frame."""
+    """A plate that stays; the graphs on it are redrawn in turn, so that no frame pays for all of them."""
 
-    _wait = 0.0
-    _numbers: tuple[str, ...] = ()
+    def __init__(self, theme: Theme, lettering: Lettering) -> None:
+        super().__init__(theme, lettering)
+        inset, head, block = theme.px(12), theme.px(_HEAD), theme.px(_BLOCK)
+        self._size = theme.px(WIDTH), head + len(MEASURES) * block + theme.px(4)
+        axis = theme.px(_AXIS)
+        width = self._size[0] - 2 * inset - axis
+        self._plots = [
+            Plot(pygame.Rect(inset + axis, head + i * block + theme.px(20), width, theme.px(_GRAPH)), measure)
+            for i, measure in enumerate(MEASURES)
+        ]
+        self._blocks = [pygame.Rect(0, head + i * block, self._size[0], block) for i in range(len(MEASURES))]
+        self._plate = self._paint_plate()
+        self._canvas = self._plate.copy()
+        self._numbers = [""] * len(MEASURES)
+        self._diagnostics = Diagnostics()
+        self._next = 0
+        self._due = float(len(MEASURES))
+        self._wait = 0.0
 
     def track(self, diagnostics: Diagnostics, dt: float) -> None:
-        """Take in the newest samples."""
-        if not self._plots:
-            self._arrange()
-        stepped = False
-        for plot in self._plots:
-            stepped |= plot.update(plot.measure.series(diagnostics))
+        """Take in the newest samples, and redraw the graphs whose turn it is."""
+        self._diagnostics = diagnostics
         self._wait -= dt
-        if self._wait <= 0 or stepped:
+        if self._wait <= 0:
             self._wait = _PERIOD
-            numbers = tuple(m.number(m.series(diagnostics)) for m in MEASURES)
-            if numbers != self._numbers or stepped:
-                self._numbers = numbers
-                self.refresh()
-
-    _plots: tuple[Plot, ...] = ()
-
-    @property
-    def _size(self) -> tuple[int, int]:
-        theme = self.theme
-        return theme.px(WIDTH), theme.px(_HEAD) + len(MEASURES) * theme.px(_BLOCK) + theme.px(4)
-
-    def _arrange(self) -> None:
-        theme = self.theme
-        left, top = self.place(self._size)
-        inset = theme.px(12)
-        width = theme.px(WIDTH) - 2 * inset
-        self._plots = tuple(
-            Plot(
-                pygame.Rect(
-                    left + inset,
-                    top + theme.px(_HEAD) + i * theme.px(_BLOCK) + theme.px(20),
-                    width,
-                    theme.px(_GRAPH),
-                ),
-                measure,
-            )
-            for i, measure in enumerate(MEASURES)
-        )
-        self._plate = self._paint_plate()
-
-    def _paint_plate(self) -> pygame.Surface:
-        """All that never changes."""
-        theme, lettering = self.theme, self.lettering
-        picture = plate(theme, *self._size)
-        left, top = self.place(self._size)
-        picture.blit(lettering.render("NET GRAPH", Face.TITLE, 15, HEADING), (theme.px(14), theme.px(9)))
-        hint = lettering.render(f"{HISTORY // 60} s", Face.NUMBER, 12, FAINT)
-        picture.blit(hint, (self._size[0] - theme.px(12) - hint.get_width(), theme.px(12)))
-        for plot in self._plots:
-            box = plot.rect.move(-left, -top)
-            label = lettering.render(plot.measure.label, Face.LABEL, 13, SOFT)
-            picture.blit(label, (box.left + theme.px(2), box.top - label.get_height() - theme.px(1)))
-            picture.fill((5, 9, 20, 235), box)
-            for part in (0, 1, 2):
-                y = box.top + (box.height - 1) * part // 2
-                pygame.draw.line(picture, (30, 44, 76), (box.left, y), (box.right - 1, y))
-        return picture
+            self._numbers = [measure.number(measure.series(diagnostics)) for measure in MEASURES]
+        self._due = min(len(MEASURES), self._due + dt * _RATE * len(MEASURES))
+        while self._due >= 1:
+            self._due -= 1
+            self._redraw(self._next)
+            self._next = (self._next + 1) % len(MEASURES)
 
     def paint(self) -> pygame.Surface:
-        """The plate, with the numbers and scales of now."""
-        theme, lettering = self.theme, self.lettering
-        picture = self._plate.copy()
-        left, top = self.place(self._size)
-        for plot, number in zip(self._plots, self._numbers, strict=True):
-            box = plot.rect.move(-left, -top)
-            measure = plot.measure
-            text = lettering.render(number, Face.NUMBER, 13, measure.color)
-            picture.blit(text, (box.right - text.get_width(), box.top - text.get_height() - theme.px(1)))
-            if 0 < measure.mark < plot.scale:
-                y = box.bottom - 1 - round(measure.mark / plot.scale * (box.height - 2))
-                pygame.draw.line(picture, (120, 62, 84), (box.left, y), (box.right - 1, y))
-        return picture
+        """The canvas that `track` keeps up to date."""
+        return self._canvas
 
     def place(self, size: tuple[int, int]) -> tuple[int, int]:
         """The window's upper right."""
         margin = self.theme.px(MARGIN)
         return self.theme.width - margin - size[0], margin
 
-    def draw(self, target: pygame.Surface, dt: float, own: pygame.Rect | None) -> None:
-        """The plate, then the lines, then what the scales' ends stand for."""
-        super().draw(target, dt, own)
-        theme = self.theme
+    def _paint_plate(self) -> pygame.Surface:
+        """All that never changes."""
+        theme, lettering = self.theme, self.lettering
+        picture = plate(theme, *self._size)
+        picture.blit(lettering.render("NET GRAPH", Face.TITLE, 15, HEADING), (theme.px(14), theme.px(9)))
+        hint = lettering.render(f"{HISTORY // 60} s", Face.NUMBER, 12, FAINT)
+        picture.blit(hint, (self._size[0] - theme.px(12) - hint.get_width(), theme.px(12)))
         for plot in self._plots:
-            plot.draw(target, not self.faded)
-            scale = self.lettering.render(f"{plot.scale:g}", Face.NUMBER, 10, SOFT, outline=True)
-            target.blit(scale, (plot.rect.left + theme.px(1), plot.rect.top - theme.px(1)))
+            box = plot.rect
+            label = lettering.render(plot.measure.label, Face.LABEL, 13, SOFT)
+            picture.blit(label, (theme.px(14), box.top - label.get_height() - theme.px(1)))
+            picture.fill((5, 9, 20, 235), box)
+            for part in (0, 1, 2):
+                y = box.top + (box.height - 1) * part // 2
+                pygame.draw.line(picture, (30, 44, 76), (box.left, y), (box.right - 1, y))
+        return picture
+
+    def _redraw(self, index: int) -> None:
+        """One graph with its number and scale, on the canvas."""
+        canvas, plot, block = self._canvas, self._plots[index], self._blocks[index]
+        measure, box = plot.measure, plot.rect
+        plot.update(measure.series(self._diagnostics))
+        canvas.fill((0, 0, 0, 0), block)
+        canvas.blit(self._plate, block, block)
+        text = self.lettering.render(self._numbers[index], Face.NUMBER, 13, measure.color)
+        canvas.blit(text, (box.right - text.get_width(), box.top - text.get_height() - self.theme.px(1)))
+        for value, y in ((plot.scale, box.top), (0.0, box.bottom)):
+            end = self.lettering.render(f"{value:g}", Face.NUMBER, 10, FAINT)
+            canvas.blit(end, (box.left - end.get_width() - self.theme.px(4), y - (0 if value else end.get_height())))
+        if 0 < measure.mark < plot.scale:
+            y = box.bottom - 1 - round(measure.mark / plot.scale * (box.height - 2))
+            pygame.draw.line(canvas, (120, 62, 84), (box.left, y), (box.right - 1, y))
+        plot.draw(canvas)

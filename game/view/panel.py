@@ -15,7 +15,7 @@ from game.view.theme import EDGE, GREEN, INK, KEY, PANEL, PANEL_LIGHT, SOFT, Fac
 MARGIN: Final = 16
 """designed pixels between a panel and the window's edge"""
 
-_OPACITY: Final = 0.86
+_OPACITY: Final = 0.90
 _FADED: Final = 70
 """alpha of a panel that stands over the own avatar, 0 to 255"""
 _FADE_RATE: Final = 1400.0
@@ -98,8 +98,3 @@ class Panel:
         self._alpha = min(goal, self._alpha + step) if goal > self._alpha else max(goal, self._alpha - step)
         picture.set_alpha(round(self._alpha))
         target.blit(picture, self.rect)
-
-    @property
-    def faded(self) -> bool:
-        """Whether it is giving way."""
-        return self._alpha < 250

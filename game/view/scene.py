@@ -38,15 +38,17 @@ Blit = tuple[pygame.Surface, tuple[int, int]]
 
 
 @dataclass(slots=True)
-class _Past:
-    """Where one avatar was, for its trail and afterimages."""
+class _Memory:
+    """What is kept about one avatar from frame to frame: where it was, and its label."""
 
     x: float
     y: float
     z: float
     seen: int = 0
     echoes: list[tuple[float, float, float, float]] = field(default_factory=list)
-    """(age in seconds, x, y, z)"""
+    """(age in seconds, x, y, z) of afterimages, oldest first"""
+    named: tuple[str, bool] | None = None
+    label: pygame.Surface | None = None
 
 
 class Scene:
@@ -62,8 +64,10 @@ class Scene:
         self.capsules = Capsules(px)
         self._marks = Marks(px)
         self._trails = Trails(theme, px)
-        self._pasts: dict[str, _Past] = {}
+        self._memories: dict[str, _Memory] = {}
         self._count = 0
+        self._name_gap = round(TOP * px) + theme.px(2)
+        self._away_mark = lettering.render("zZ", Face.TITLE, 15, AMBER, outline=True)
         self._light: list[Blit] = []
         self._shade: list[Blit] = []
         self._standing: list[tuple[float, pygame.Surface, tuple[int, int]]] = []
@@ -81,13 +85,12 @@ class Scene:
         target.blit(self._floor, (-left - width // 2, -top - height // 2))
         self._draw_trails(target, frame.avatars, dt)
         self._collect(frame.avatars)
-        target.fblits(self._light, pygame.BLEND_RGB_ADD)
         target.fblits(self._shade)
+        target.fblits(self._light, pygame.BLEND_RGB_ADD)
         if me is not None:
             self._draw_own_marks(target, me)
         self._draw_air_lines(target, frame.avatars)
         target.fblits([item[1:] for item in self._standing])
-        self._draw_echoes(target, frame.avatars)
         if me is not None:
             self._reveal(target, me)
         if truth:
@@ -101,15 +104,14 @@ class Scene:
         return pygame.Rect((round(x) - anchor[0], round(y) - anchor[1]), self.capsules.size)
 
     def _draw_trails(self, target: pygame.Surface, avatars: Sequence[AvatarFrame], dt: float) -> None:
-        px = self.camera.px
         left, top = self.camera.left, self.camera.top
         trails = self._trails
         trails.begin(left, top, dt)
         self._count += 1
         for avatar in avatars:
-            past = self._pasts.get(avatar.peer_id)
+            past = self._memories.get(avatar.peer_id)
             if past is None:
-                past = self._pasts[avatar.peer_id] = _Past(avatar.x, avatar.y, avatar.z)
+                past = self._memories[avatar.peer_id] = _Memory(avatar.x, avatar.y, avatar.z)
             past.seen = self._count
             moved = abs(avatar.x - past.x) + abs(avatar.z - past.z)
             if 0.004 < moved < _TELEPORT and not avatar.away:
@@ -120,13 +122,12 @@ class Scene:
                 )
             self._age_echoes(past, avatar, dt)
             past.x, past.y, past.z = avatar.x, avatar.y, avatar.z
-        if len(self._pasts) > len(avatars):
-            self._pasts = {peer: past for peer, past in self._pasts.items() if past.seen == self._count}
-        assert px > 0
+        if len(self._memories) > len(avatars):
+            self._memories = {peer: past for peer, past in self._memories.items() if past.seen == self._count}
         trails.draw(target, left, top)
 
     @staticmethod
-    def _age_echoes(past: _Past, avatar: AvatarFrame, dt: float) -> None:
+    def _age_echoes(past: _Memory, avatar: AvatarFrame, dt: float) -> None:
         if past.echoes:
             past.echoes = [(age + dt, x, y, z) for age, x, y, z in past.echoes if age + dt < _ECHO_TIME]
         if avatar.dashing and (not past.echoes or past.echoes[-1][0] >= _ECHO_GAP):
@@ -135,6 +136,7 @@ class Scene:
     def _collect(self, avatars: Sequence[AvatarFrame]) -> None:
         """Fill the lists of blits: buffers that live on, so that a frame allocates little."""
         camera, capsules, marks = self.camera, self.capsules, self._marks
+        memories = self._memories
         light, shade, standing, names = self._light, self._shade, self._standing, self._names
         for buffer in (light, shade, standing, names):
             buffer.clear()
@@ -155,18 +157,31 @@ class Scene:
             shade.append(_centred(marks.shadow(avatar.y), x, ground))
             sprite = capsules.sprite(color, direction_index(avatar.yaw), avatar.away)
             standing.append((avatar.z, sprite, (x - anchor_x, y - anchor_y)))
-            self._name(avatar, x, y)
+            memory = memories[avatar.peer_id]
+            self._name(avatar, memory, x, y)
+            if memory.echoes:
+                self._collect_echoes(avatar)
         standing.sort(key=itemgetter(0))
 
-    def _name(self, avatar: AvatarFrame, x: int, y: int) -> None:
-        color: Rgb = FAINT if avatar.away else INK
-        width = self._theme.px(NAME_WIDTH)
-        label = self._lettering.render(avatar.name, Face.NAME, 15, color, outline=True, max_width=width)
-        top = y - round(TOP * self.camera.px) - label.get_height() - self._theme.px(2)
-        self._names.append((label, (x - label.get_width() // 2, top)))
+    def _collect_echoes(self, avatar: AvatarFrame) -> None:
+        images = self.capsules.echoes(avatar.color)
+        anchor_x, anchor_y = self.capsules.anchor
+        for age, x, y, z in self._memories[avatar.peer_id].echoes:
+            image = images[min(len(images) - 1, int((1 - age / _ECHO_TIME) * len(images)))]
+            px, py = self.camera.project(x, y, z)
+            self._standing.append((min(z, avatar.z) - 0.01, image, (round(px) - anchor_x, round(py) - anchor_y)))
+
+    def _name(self, avatar: AvatarFrame, memory: _Memory, x: int, y: int) -> None:
+        label = memory.label
+        if label is None or memory.named != (avatar.name, avatar.away):
+            color: Rgb = FAINT if avatar.away else INK
+            width = self._theme.px(NAME_WIDTH)
+            label = self._lettering.render(avatar.name, Face.NAME, 15, color, outline=True, max_width=width)
+            memory.label, memory.named = label, (avatar.name, avatar.away)
+        bottom = y - self._name_gap
+        self._names.append((label, (x - label.get_width() // 2, bottom - label.get_height())))
         if avatar.away:
-            mark = self._lettering.render("zZ", Face.TITLE, 15, AMBER, outline=True)
-            self._names.append((mark, (x + self.capsules.anchor[0] // 2, top + label.get_height() - self._theme.px(2))))
+            self._names.append((self._away_mark, (x + self.capsules.anchor[0] // 2, bottom - self._theme.px(2))))
 
     def _draw_own_marks(self, target: pygame.Surface, me: AvatarFrame) -> None:
         x, y = self.camera.project(me.x, 0.0, me.z)
@@ -183,15 +198,6 @@ class Scene:
                 feet = ground - avatar.y * RISE * self.camera.px
                 color = shapes.mix(shapes.rgb(avatar.color), (255, 255, 255), 0.3)
                 pygame.draw.line(target, color, (round(x), round(feet)), (round(x), round(ground)), self._theme.px(1))
-
-    def _draw_echoes(self, target: pygame.Surface, avatars: Sequence[AvatarFrame]) -> None:
-        anchor_x, anchor_y = self.capsules.anchor
-        for avatar in avatars:
-            for age, x, y, z in self._pasts[avatar.peer_id].echoes:
-                images = self.capsules.echoes(avatar.color)
-                image = images[min(len(images) - 1, int((1 - age / _ECHO_TIME) * len(images)))]
-                px, py = self.camera.project(x, y, z)
-                target.blit(image, (round(px) - anchor_x, round(py) - anchor_y), special_flags=pygame.BLEND_RGB_ADD)
 
     def _reveal(self, target: pygame.Surface, me: AvatarFrame) -> None:
         """The own avatar's outline where a wall hides it."""

@@ -20,7 +20,7 @@ INK: Final[Rgb] = (233, 241, 255)
 """text that matters"""
 SOFT: Final[Rgb] = (158, 178, 214)
 """labels"""
-FAINT: Final[Rgb] = (112, 130, 168)
+FAINT: Final[Rgb] = (124, 142, 180)
 """hints"""
 HEADING: Final[Rgb] = (156, 205, 255)
 NIGHT: Final[Rgb] = (5, 8, 17)

@@ -4,6 +4,7 @@ import math
 
 import pygame
 import pytest
+
 from game.controls.held import Held
 from game.controls.human import HumanPilot
 from game.sim.state import Avatar

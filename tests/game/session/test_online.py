@@ -1,9 +1,11 @@
 """Whole matches on one ManualClock: a real authority, real sessions, and whatever network lies between them."""
 
+import itertools
 from dataclasses import dataclass, field
 
 import msgspec
 import pytest
+
 from game.session.base import Frame, Link, RemoteMotion
 from game.session.online import OnlineSession
 from game.session.pilot import BotPilot
@@ -46,7 +48,9 @@ class Match:
     def __post_init__(self) -> None:
         self.authority = Authority(self.clock, lambda event, **fields: None)
 
-    def join(self, pilot: object, network: Conditions | None = None, name: str = "Wren", seed: int = 1) -> OnlineSession:
+    def join(
+        self, pilot: object, network: Conditions | None = None, name: str = "Wren", seed: int = 1
+    ) -> OnlineSession:
         peer = f"peer-{len(self.sessions)}"
         session = OnlineSession(
             lambda: connect(self.authority, "/", peer), self.clock, name=name, network=network, seed=seed
@@ -162,7 +166,7 @@ def test_local_motion_is_smooth_at_every_frame_rate(dt: float):
         me = match.run(1, dt)[0].me
         assert me is not None
         places.append(me.z)
-    steps = [abs(b - a) / dt for a, b in zip(places, places[1:], strict=False)]
+    steps = [abs(b - a) / dt for a, b in itertools.pairwise(places)]
     assert min(steps) == pytest.approx(max(steps), rel=1e-6)
 
 
@@ -183,7 +187,7 @@ def test_without_reconciliation_the_avatar_is_pulled_back():
     match.run(120)
     pilot.wish = Command(dz=-127 if match.truth(0).z > 0 else 127)
     places = [match.run(1)[0].me.z for _ in range(18)]
-    steps = [(b - a) * pilot.wish.dz for a, b in zip(places, places[1:], strict=False)]
+    steps = [(b - a) * pilot.wish.dz for a, b in itertools.pairwise(places)]
     assert sum(step < 0 for step in steps) >= 4, "every answer that does not know of the key yet pulls back"
     assert abs(places[-1] - places[0]) < 0.2, "and it gets nowhere until one does"
     match.run(40)
@@ -209,7 +213,7 @@ def test_each_remote_motion_does_what_its_name_says(motion: RemoteMotion):
         ghost = next(avatar for avatar in frame.avatars if not avatar.me)
         places.append(ghost.z)
         truths.append(ghost.truth[2])
-    moves = sum(a != b for a, b in zip(places, places[1:], strict=False))
+    moves = sum(a != b for a, b in itertools.pairwise(places))
     behind = abs(match.truth(1).z / UNIT - places[-1])
     if motion is RemoteMotion.RAW:
         assert places == truths
@@ -218,7 +222,7 @@ def test_each_remote_motion_does_what_its_name_says(motion: RemoteMotion):
         assert moves == 23
         assert 0.2 < behind < 0.9
     else:
-        steps = [abs(b - a) for a, b in zip(places, places[1:], strict=False)]
+        steps = [abs(b - a) for a, b in itertools.pairwise(places)]
         assert max(steps) == pytest.approx(min(steps), rel=0.06)
         assert behind == pytest.approx(0.12 * 7, abs=0.15)
 

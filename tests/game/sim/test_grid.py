@@ -2,9 +2,10 @@
 
 import math
 
-from game.sim.grid import cosine, direction, sine
 from hypothesis import given
 from hypothesis import strategies as st
+
+from game.sim.grid import cosine, direction, sine
 
 ANY = st.integers(-1000, 1000)
 

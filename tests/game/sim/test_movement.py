@@ -1,6 +1,9 @@
 """Movement: literal distances and times, walls that hold, and nothing that favours a side."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from game.sim.arena import CROSSFIRE, Arena, Block
 from game.sim.command import Command
 from game.sim.constants import (
@@ -14,8 +17,6 @@ from game.sim.constants import (
 from game.sim.grid import direction
 from game.sim.movement import move_avatar
 from game.sim.state import Avatar
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 OPEN = Arena("open", 40 * UNIT, 40 * UNIT, (), ((0, 0, 0),))
 RIGHT, STAND = Command(dx=DIRECTION), Command()

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import msgspec
+
 from game.sim.arena import CROSSFIRE
 from game.sim.bot import bot_command
 from game.sim.checksum import checksum
@@ -68,7 +69,9 @@ def test_a_recorded_log_replays_to_the_checksum_that_was_recorded():
     for slot in recorded["slots"]:
         world = spawn(world, slot, CROSSFIRE)
     for row in recorded["commands"]:
-        world, _ = step(world, {slot: (Command(*f),) for slot, f in zip(recorded["slots"], row, strict=True)}, CROSSFIRE)
+        world, _ = step(
+            world, {slot: (Command(*f),) for slot, f in zip(recorded["slots"], row, strict=True)}, CROSSFIRE
+        )
     assert checksum(world) == recorded["checksum"]
 
 
