@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from game.sim.constants import TICK_RATE
 from game.wire import SERVER, Error, Hello, Message, parse_raw
 from net.clock import Clock
 from net.envelope import WireError, decode_raw
@@ -27,8 +28,8 @@ MAX_PER_ADDRESS: Final = 100
 """connections from one host"""
 MAX_PEER_ID: Final = 64
 """characters"""
-POSITIONS_EVERY: Final = 1.0
-"""seconds between two `world` events of one room in the log"""
+POSITIONS_EVERY: Final = TICK_RATE
+"""ticks between two `world` events of one room in the log"""
 
 
 class _Link:
@@ -64,7 +65,7 @@ class Authority:
         self._max_rooms = max_rooms
         self._max_per_address = max_per_address
         self._log_positions = log_positions
-        self._positions_at = float("-inf")
+        self._ticks = 0
         self._links: dict[Connection, _Link] = {}
         self._per_address: Counter[str] = Counter()
         self.rooms: dict[str, Room] = {}
@@ -134,14 +135,17 @@ class Authority:
             except Exception:
                 _LOGGER.exception("room %s failed", name)
                 self._abandon(name)
-        if self._log_positions and now - self._positions_at >= POSITIONS_EVERY:
-            self._positions_at = now
-            for name, room in self.rooms.items():
-                players = {
-                    peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(avatar)}
-                    for peer_id, avatar in room.avatars().items()
-                }
-                self._log("world", room=name, tick=room.world.tick, players=players)
+        self._ticks += 1
+        if self._log_positions and self._ticks % POSITIONS_EVERY == 0:
+            self._tell_positions()
+
+    def _tell_positions(self) -> None:
+        for name, room in self.rooms.items():
+            players = {
+                peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(avatar)}
+                for peer_id, avatar in room.avatars().items()
+            }
+            self._log("world", room=name, tick=room.world.tick, players=players)
 
     def _abandon(self, name: str) -> None:
         del self.rooms[name]

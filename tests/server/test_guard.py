@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from server.guard import Guard, TokenBucket, Verdict
+
+
+def test_a_bucket_gives_its_burst_then_its_rate():
+    bucket = TokenBucket(rate=10.0, burst=3.0)
+    assert [bucket.take(100.0) for _ in range(4)] == [True, True, True, False]
+    assert bucket.take(100.09) is False
+    assert bucket.take(100.11) is True
+    assert bucket.take(100.11) is False
+
+
+def test_a_bucket_never_holds_more_than_its_burst_and_gains_nothing_from_a_clock_that_goes_back():
+    bucket = TokenBucket(rate=10.0, burst=2.0)
+    assert [bucket.take(0.0), bucket.take(0.0)] == [True, True]
+    assert bucket.take(-50.0) is False
+    assert [bucket.take(1000.0) for _ in range(3)] == [True, True, False]
+
+
+def test_an_honest_client_passes_for_ever_and_so_does_its_burst_after_two_seconds_of_stall():
+    guard = Guard()
+    for tick in range(60 * 60):
+        assert guard.message(tick / 60) is Verdict.PASS
+    assert {guard.message(62.0) for _ in range(130)} == {Verdict.PASS}
+
+
+def test_a_flood_is_dropped_told_once_a_second_and_closed_after_two_thousand_drops_in_ten_seconds():
+    guard = Guard(rate=0.0, burst=1.0)
+    assert guard.message(0.0) is Verdict.PASS
+    verdicts = [guard.message(0.001 * i) for i in range(1, 2002)]
+    assert verdicts[0] is Verdict.TELL
+    assert verdicts[:2000].count(Verdict.TELL) == 2
+    assert verdicts[1999] is not Verdict.CLOSE
+    assert verdicts[2000] is Verdict.CLOSE
+
+
+def test_drops_that_lie_far_apart_close_nothing():
+    guard = Guard(rate=0.0, burst=0.0)
+    assert Verdict.CLOSE not in [guard.message(i * 0.1) for i in range(5000)]
+
+
+def test_fifty_malformed_messages_in_ten_seconds_close():
+    guard = Guard()
+    verdicts = [guard.malformed(i * 0.19) for i in range(50)]
+    assert verdicts[0] is Verdict.TELL
+    assert verdicts[1:6] == [Verdict.DROP] * 5
+    assert verdicts.index(Verdict.CLOSE) == 49
+
+
+def test_malformed_messages_that_lie_far_apart_close_nothing():
+    guard = Guard()
+    assert {guard.malformed(i * 1.5) for i in range(200)} == {Verdict.TELL}
