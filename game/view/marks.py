@@ -31,7 +31,7 @@ class Marks:
         self._shadows = [self._shadow(i / (SHADOW_STEPS - 1)) for i in range(SHADOW_STEPS)]
         self._glow_shape = self._glow()
         self._ring_shape = self._ring()
-        self._arrow_shapes: dict[int, Image] = {}
+        self._arrow_shapes = [self._arrow(direction) for direction in range(DIRECTIONS)]
         self._glows: Cache[str, pygame.Surface] = Cache(128, lambda c: shapes.glow(self._glow_shape, shapes.rgb(c)))
         self._rings: Cache[str, pygame.Surface] = Cache(8, self._color_ring)
         self._arrows: Cache[tuple[str, int], pygame.Surface] = Cache(2 * DIRECTIONS, self._color_arrow)
@@ -98,15 +98,11 @@ class Marks:
         slope = ahead + aside * 0.9
         tip = shapes.ease(-soft, soft, slope - 0.98) * (1 - shapes.ease(-soft, soft, slope - 1.22))
         tip *= 1 - shapes.ease(-soft, soft, aside - 0.24)
-        beam = np.clip((ahead - _ARROW_INNER) / (_ARROW_OUTER - _ARROW_INNER), 0, 1) * (
-            1 - shapes.ease(0.0, 0.3, aside)
-        )
-        result: Image = np.clip(tip * 0.9 + beam * (1 - beam) * 0.8, 0, 1).astype(np.float32)
+        along = np.clip((ahead - _ARROW_INNER) / (_ARROW_OUTER - _ARROW_INNER), 0, 1)
+        beam = along * (1 - along) * (1 - shapes.ease(0.0, 0.3, aside))
+        result: Image = np.clip(tip * 0.9 + beam * 1.6, 0, 1).astype(np.float32)
         return result
 
     def _color_arrow(self, key: tuple[str, int]) -> pygame.Surface:
         color, direction = key
-        shape = self._arrow_shapes.get(direction)
-        if shape is None:
-            shape = self._arrow_shapes[direction] = self._arrow(direction)
-        return shapes.glow(shape, shapes.mix(shapes.rgb(color), (255, 255, 255), 0.45))
+        return shapes.glow(self._arrow_shapes[direction], shapes.mix(shapes.rgb(color), (255, 255, 255), 0.45))

@@ -23,7 +23,7 @@ _AXIS: Final = 30
 _BLOCK: Final = 61
 _PERIOD: Final = 0.2
 """seconds between changes of the numbers, so that they can be read"""
-_RATE: Final = 20.0
+_RATE: Final = 15.0
 """times a second that each graph is redrawn"""
 _MS: Final = (10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -71,7 +72,7 @@ class Scene:
         self._light: list[Blit] = []
         self._shade: list[Blit] = []
         self._standing: list[tuple[float, pygame.Surface, tuple[int, int]]] = []
-        self._names: list[Blit] = []
+        self._names: list[tuple[float, pygame.Surface, tuple[int, int]]] = []
 
     def draw(self, target: pygame.Surface, frame: Frame, dt: float, truth: bool) -> pygame.Rect | None:
         """Paint `frame`; with `truth`, the authority's newest word as outlines. Returns where the own avatar is."""
@@ -95,7 +96,7 @@ class Scene:
             self._reveal(target, me)
         if truth:
             self._draw_truth(target, frame.avatars)
-        target.fblits(self._names)
+        target.fblits([item[1:] for item in self._names])
         return self._body_rect(me) if me is not None else None
 
     def _body_rect(self, avatar: AvatarFrame) -> pygame.Rect:
@@ -162,6 +163,7 @@ class Scene:
             if memory.echoes:
                 self._collect_echoes(avatar)
         standing.sort(key=itemgetter(0))
+        names.sort(key=itemgetter(0))
 
     def _collect_echoes(self, avatar: AvatarFrame) -> None:
         images = self.capsules.echoes(avatar.color)
@@ -179,9 +181,11 @@ class Scene:
             label = self._lettering.render(avatar.name, Face.NAME, 15, color, outline=True, max_width=width)
             memory.label, memory.named = label, (avatar.name, avatar.away)
         bottom = y - self._name_gap
-        self._names.append((label, (x - label.get_width() // 2, bottom - label.get_height())))
+        # nobody's name may cover the own one
+        near = math.inf if avatar.me else avatar.z
+        self._names.append((near, label, (x - label.get_width() // 2, bottom - label.get_height())))
         if avatar.away:
-            self._names.append((self._away_mark, (x + self.capsules.anchor[0] // 2, bottom - self._theme.px(2))))
+            self._names.append((near, self._away_mark, (x + self.capsules.anchor[0] // 2, bottom - self._theme.px(2))))
 
     def _draw_own_marks(self, target: pygame.Surface, me: AvatarFrame) -> None:
         x, y = self.camera.project(me.x, 0.0, me.z)

@@ -79,8 +79,7 @@ def ease(low: float, high: float, value: Image) -> Image:
 def opaque(colors: Image, seed: int | None = None) -> pygame.Surface:
     """A surface for plain and additive blits. With a `seed`, noise of one step hides bands in slow gradients."""
     if seed is not None:
-        noise = np.random.default_rng(seed).random(colors.shape[:2], dtype=np.float32)
-        colors = colors + noise[..., None]
+        colors = colors + np.random.default_rng(seed).random(colors.shape[:2], dtype=np.float32)[..., None]
     data = np.clip(colors, 0, 255).astype(np.uint8)
     height, width = data.shape[:2]
     return pygame.image.frombuffer(data.tobytes(), (width, height), "RGB").convert()
