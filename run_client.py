@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import math
+import os
 import random
 import subprocess
 import sys
@@ -111,6 +112,7 @@ def _run_bot(arguments: argparse.Namespace) -> int:
 
 
 def _run_window(arguments: argparse.Namespace, url: str) -> int:
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import pygame  # noqa: PLC0415
 
     from game.app import App, NoDisplayError, open_window  # noqa: PLC0415 - bots run where pygame has no business

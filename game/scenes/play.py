@@ -91,6 +91,7 @@ class PlayScene:
         return {
             "event": "frame",
             "window": pygame.display.get_wm_info().get("window"),
+            "size": list(pygame.display.get_window_size()),
             "link": status.link,
             "detail": status.detail,
             "prediction": techniques.prediction,

@@ -212,6 +212,7 @@ class OnlineSession:
             refused = status.code is not None and (status.code in REFUSALS or status.code == 1008)
             self._set_link(Link.REFUSED if refused else Link.LOST, status.reason or "the server is gone")
         if status.state is not TransportState.OPEN:
+            self._welcomed = False
             self._baseline = None
 
     def _set_link(self, link: Link, detail: str = "", attempt: int = 0, attempts: int = 0) -> None:

@@ -6,15 +6,19 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from game.session.base import Frame, Link, RemoteMotion
+from game.session.base import Frame, Link, RemoteMotion, SessionStatus
 from game.session.online import OnlineSession
 from game.session.pilot import BotPilot
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.constants import UNIT
 from game.sim.state import Avatar, World
+from game.wire import Hello, Input, State, Welcome, pack_avatar
 from net.clock import ManualClock
+from net.envelope import encode
+from net.transport.base import ConnectionStatus, TransportState
 from net.transport.conditioner import PRESETS, Conditions
+from net.transport.endpoint import Endpoint
 from server.authority import Authority
 from server.inprocess import connect
 from server.room import Room
@@ -280,6 +284,65 @@ def test_a_refusal_is_shown_and_can_be_retried():
     rude.retry()
     match.run(30)
     assert rude.status.get().link is Link.CONNECTED
+
+
+class Scripted(Endpoint):
+    """A transport whose connection comes and goes as the test says."""
+
+    def __init__(self) -> None:
+        super().__init__("me", TransportState.CONNECTING)
+        self.sent: list[object] = []
+
+    def send(self, data: object) -> None:
+        self.sent.append(data)
+
+    def send_bytes(self, data: bytes) -> None: ...
+
+    def poll(self) -> None: ...
+
+    def close(self) -> None:
+        self._end()
+
+    def turn(self, state: TransportState, **fields: object) -> None:
+        self._change(ConnectionStatus(state, **fields))
+
+    def hear(self, message: msgspec.Struct) -> None:
+        self._receive(encode("server", message), binary=False)
+
+
+def test_every_connection_is_greeted_anew_and_every_loss_is_told():
+    clock, wire = ManualClock(), Scripted()
+    session, pilot = OnlineSession(lambda: wire, clock, name="Wren"), Still()
+
+    def frames(count: int) -> None:
+        for _ in range(count):
+            session.update(clock.advance(TICK), pilot)
+
+    frames(3)
+    assert session.status.get().link is Link.CONNECTING
+    assert wire.sent == []
+    for avatar in (Avatar(x=4096, z=4096), Avatar(x=5120, z=4096)):
+        wire.sent.clear()
+        wire.turn(TransportState.OPEN)
+        assert [type(message) for message in wire.sent] == [Hello]
+        wire.hear(Welcome(1, "me", "crossfire", 5, 60, 20.0))
+        wire.hear(State(pack_avatar(avatar), 0, 5, 100.0))
+        frames(4)
+        assert session.status.get().link is Link.CONNECTED
+        assert session.predicted.x == avatar.x
+        assert [message.seq for message in wire.sent if isinstance(message, Input)] == [1, 2, 3, 4]
+        wire.turn(TransportState.CONNECTING, attempt=2, attempts=5, code=1006, reason="gone")
+        wire.sent.clear()
+        frames(20)
+        assert session.status.get() == SessionStatus(Link.RECONNECTING, "gone", 2, 5)
+        assert wire.sent == [], "nobody is there to hear of it"
+    wire.turn(TransportState.CLOSED, code=1006, reason="gave up")
+    frames(2)
+    assert session.status.get().link is Link.LOST
+    session.retry()
+    session.close()
+    session.close()
+    assert session.status.get().link is Link.LEFT
 
 
 def test_a_silent_server_is_told_and_nothing_runs_away():

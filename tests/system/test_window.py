@@ -1,0 +1,135 @@
+"""Real windows on a real (if unseen) screen, driven with real keys."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pygame
+import pytest
+
+from game.wire import DEFAULT_COLORS
+
+PATIENCE = 60.0
+
+
+def press(screen: dict[str, str], window: int, *keys: str) -> None:
+    xdotool(screen, "windowfocus", "--sync", str(window), "key", *keys)
+
+
+def xdotool(screen: dict[str, str], *words: str) -> None:
+    subprocess.run(["xdotool", *words], env={**os.environ, **screen}, check=True, timeout=PATIENCE)
+
+
+def near(pixels: pygame.Surface, place: list[float], color: str, reach: int = 60) -> bool:
+    """Whether a capsule of about this colour stands near that pixel."""
+    wanted = pygame.Color(color).hsva[0]
+    left, top = round(place[0]) - reach // 2, round(place[1]) - reach
+    for x in range(max(0, left), min(pixels.get_width(), left + reach), 2):
+        for y in range(max(0, top), min(pixels.get_height(), top + reach + 10), 2):
+            hue, saturation, value, _ = pixels.get_at((x, y)).hsva
+            if saturation > 60 and value > 60 and abs((hue - wanted + 180) % 360 - 180) < 12:
+                return True
+    return False
+
+
+@pytest.fixture
+def window(server: Any, start: Any, screen: dict[str, str], tmp_path: Path) -> Any:
+    program = start(
+        "run_client.py", "--connect", server.url, "--name", "Zoë", "--color", DEFAULT_COLORS[1], "--log", "json",
+        "--software", "--screenshots", str(tmp_path), env=screen,
+    )  # fmt: skip
+    program.id = program.until(lambda line: line["link"] == "connected" and line["avatars"])["window"]
+    return program
+
+
+def me(line: dict[str, Any]) -> dict[str, Any]:
+    return next(avatar for avatar in line["avatars"].values() if avatar["me"])
+
+
+def test_two_avatars_stand_where_the_server_says(
+    server: Any, start: Any, window: Any, screen: dict[str, str], tmp_path: Path
+):
+    start(
+        "run_client.py", "--connect", server.url, "--name", "桜", "--color", DEFAULT_COLORS[2], "--log", "json",
+        "--software", env=screen,
+    )  # fmt: skip
+    before = me(window.until(lambda line: len(line["avatars"]) == 2))["at"]
+    xdotool(screen, "windowfocus", "--sync", str(window.id), "keydown", "d", "keydown", "Up")
+    window.until(lambda line: me(line)["at"][0] > before[0] + 1 and me(line)["at"][2] < before[2] - 1)
+    xdotool(screen, "keyup", "d", "keyup", "Up")
+    resting = window.until(lambda line: all(a["truth"] == a["at"] for a in line["avatars"].values()))
+    places = {avatar["name"]: avatar for avatar in resting["avatars"].values()}
+    assert set(places) == {"Zoë", "桜"}
+
+    def agrees(line: dict[str, Any]) -> bool:
+        if line["event"] != "world":
+            return False
+        told = {player["name"]: [player["x"], player["y"], player["z"]] for player in line["players"].values()}
+        return told == {name: avatar["at"] for name, avatar in places.items()}
+
+    server.until(agrees)
+    press(screen, window.id, "F12")
+    picture = tmp_path / "lagtag-001.png"
+    end = time.monotonic() + PATIENCE
+    while not picture.exists() or picture.stat().st_size == 0:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    window.line()
+    pixels = pygame.image.load(picture)
+    assert near(pixels, places["Zoë"]["pixel"], DEFAULT_COLORS[1])
+    assert near(pixels, places["桜"]["pixel"], DEFAULT_COLORS[2])
+    assert not near(pixels, [640, 40], DEFAULT_COLORS[2]), "the colour is not just anywhere"
+
+
+def test_each_hotkey_does_what_it_says(window: Any, screen: dict[str, str]):
+    def after(*keys: str, **fields: Any) -> None:
+        press(screen, window.id, *keys)
+        window.until(lambda line: all(line[name] == value for name, value in fields.items()))
+
+    after("F1", help=True)
+    after("Escape", help=False)
+    after("F2", prediction=False)
+    after("F2", prediction=True)
+    after("F3", reconciliation=False)
+    after("F4", remote_motion="raw")
+    after("F4", remote_motion="exponential smoothing")
+    after("F5", truth=True)
+    after("F6", graph=False)
+    after("F7", preset="LAN")
+    after("F7", preset="Wi-Fi")
+    after("F8", preset="custom")
+    latency = window.line()["latency_ms"]
+    after("shift+F8", latency_ms=pytest.approx(latency - 20))
+    size = window.line()["size"]
+    press(screen, window.id, "F11")
+    full = window.until(lambda line: line["size"] == [1400, 900])
+    press(screen, full["window"], "F11")
+    back = window.until(lambda line: line["size"] == size)
+    press(screen, back["window"], "Escape")
+    assert window.wait() == 0
+
+
+def test_losing_the_server_leaves_the_window_open_and_says_so(server: Any, window: Any):
+    server.process.kill()
+    window.until(lambda line: line["link"] == "reconnecting")
+    for _ in range(2):
+        window.line()
+    assert window.process.poll() is None
+
+
+@pytest.mark.skipif("sys.platform == 'win32'", reason="there a child cannot be killed by a signal")
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_the_demo_ends_with_its_first_window_however_that_ends(start: Any, screen: dict[str, str], how: signal.Signals):
+    import psutil
+
+    demo = start("run_client.py", "--demo", "--log", "json", "--software", env=screen)
+    demo.until(lambda line: len(line["avatars"]) == 2)
+    children = psutil.Process(demo.process.pid).children(recursive=True)
+    assert len(children) == 2
+    demo.process.send_signal(how)
+    demo.wait()
+    _, alive = psutil.wait_procs(children, PATIENCE)
+    assert not alive
