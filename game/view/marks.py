@@ -60,8 +60,8 @@ class Marks:
         return x / np.float32(self._px), y / np.float32(self._px * DEPTH)
 
     def _shadow(self, part: float) -> pygame.Surface:
-        radius = RADIUS * (1.35 - 0.55 * part)
-        x, z = self._plane(RADIUS * 2.1)
+        radius = RADIUS * (1.45 - 0.6 * part)
+        x, z = self._plane(RADIUS * 2.3)
         distance = np.hypot(x, z)
         blur = 0.28 + 0.25 * part
         soft = 1 - shapes.ease(radius - blur, radius + blur, distance)

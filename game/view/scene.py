@@ -145,6 +145,8 @@ class Scene:
         for wall in self._walls:
             standing.append((wall.z, wall.sprite, (wall.left - camera.left, wall.top - camera.top)))
         reach = round(2 * camera.px)
+        # the light comes from the upper left
+        lean = round(0.07 * camera.px)
         anchor_x, anchor_y = capsules.anchor
         for avatar in avatars:
             x, ground = camera.project(avatar.x, 0.0, avatar.z)
@@ -155,7 +157,7 @@ class Scene:
             color = avatar.color
             if not avatar.away:
                 light.append(_centred(marks.glow(color), x, ground))
-            shade.append(_centred(marks.shadow(avatar.y), x, ground))
+            shade.append(_centred(marks.shadow(avatar.y), x + lean, ground + lean))
             sprite = capsules.sprite(color, direction_index(avatar.yaw), avatar.away)
             standing.append((avatar.z, sprite, (x - anchor_x, y - anchor_y)))
             memory = memories[avatar.peer_id]

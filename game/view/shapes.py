@@ -6,7 +6,7 @@ Distance functions after the well-known 2D set collected by Inigo Quilez.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,14 @@ import pygame
 Image = npt.NDArray[np.floating[Any]]
 Rgb = tuple[int, int, int]
 
+_HEX: Final = frozenset("0123456789abcdefABCDEF")
+
 
 def rgb(color: str) -> Rgb:
     """The three parts of #rrggbb, 0 to 255. White for anything else: colours come from other players."""
-    try:
-        if len(color) != 7 or color[0] != "#":
-            return 255, 255, 255
-        value = int(color[1:], 16)
-    except ValueError:
+    if len(color) != 7 or color[0] != "#" or not _HEX.issuperset(color[1:]):
         return 255, 255, 255
+    value = int(color[1:], 16)
     return value >> 16 & 255, value >> 8 & 255, value & 255
 
 
