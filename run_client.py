@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--autopilot", action="store_true", help="a bot plays in the window, until F9")
     parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="the window's size")
     parser.add_argument("--fps", type=_fps, default=0.0, help="frames a second (default: the display's rate)")
-    parser.add_argument("--software", action="store_true", help="draw without a GPU: faster on machines that have none")
+    parser.add_argument("--software", action="store_true", help="draw without a GPU, as on machines that have none")
     parser.add_argument("--screenshots", type=Path, default=Path("screenshots"), help="where F12 saves pictures")
     parser.add_argument("--log", choices=("json",), help="print what the window shows, one JSON object a second")
     parser.add_argument(
@@ -115,20 +115,21 @@ def _run_window(arguments: argparse.Namespace, url: str) -> int:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import pygame  # noqa: PLC0415
 
-    from game.app import App, NoDisplayError, open_window  # noqa: PLC0415 - bots run where pygame has no business
+    from game.app import App, NoDisplayError, open_window, without_gpu  # noqa: PLC0415 - bots run where pygame has no business
     from game.scenes.play import PlayScene  # noqa: PLC0415
 
     sys.setswitchinterval(0.001)  # the network thread waits for the frame loop at most this long
     name = _name(arguments)
+    software = arguments.software or without_gpu()
     try:
-        surface = open_window(arguments.size, f"Lagtag: {name}", software=arguments.software)
+        surface = open_window(arguments.size, f"Lagtag: {name}", software=software)
     except NoDisplayError as error:
         raise Mistake(f"there is no display to open a window on ({error}); --bot plays without one.") from error
     clock = MonotonicClock()
     session = _session(arguments, url, name, clock)
     try:
         scene = PlayScene(session, "authoritative server", _seed(name), autopilot=arguments.autopilot)
-        app = App(surface, scene, clock, arguments.screenshots, arguments.fps)
+        app = App(surface, scene, clock, arguments.screenshots, arguments.fps, software=software)
         if arguments.until_stdin_closes:
             _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
         until = clock.now() + arguments.seconds if arguments.seconds else math.inf

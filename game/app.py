@@ -38,7 +38,7 @@ def open_window(size: tuple[int, int], caption: str, *, software: bool) -> pygam
     try:
         pygame.display.init()
         pygame.font.init()
-        surface = _set_mode(size, pygame.RESIZABLE)
+        surface = _set_mode(size, pygame.RESIZABLE, software)
     except pygame.error as error:
         raise NoDisplayError(str(error)) from error
     pygame.display.set_caption(caption)
@@ -46,7 +46,14 @@ def open_window(size: tuple[int, int], caption: str, *, software: bool) -> pygam
     return surface
 
 
-def _set_mode(size: tuple[int, int], flags: int) -> pygame.Surface:
+def without_gpu() -> bool:
+    """Whether this machine surely has none: SDL would emulate one, and spend several times as long on each frame."""
+    return sys.platform.startswith("linux") and not Path("/dev/dri").exists()
+
+
+def _set_mode(size: tuple[int, int], flags: int, software: bool) -> pygame.Surface:
+    if software:  # waiting for the screen's beam would bring the GPU's way of presenting back in
+        return pygame.display.set_mode(size, flags)
     try:
         return pygame.display.set_mode(size, flags, vsync=1)
     except pygame.error:
@@ -56,8 +63,11 @@ def _set_mode(size: tuple[int, int], flags: int) -> pygame.Surface:
 class App:
     """Runs one scene in one window until it is over."""
 
-    def __init__(self, surface: pygame.Surface, scene: PlayScene, clock: Clock, screenshots: Path, fps: float) -> None:
+    def __init__(
+        self, surface: pygame.Surface, scene: PlayScene, clock: Clock, screenshots: Path, fps: float, *, software: bool
+    ) -> None:
         self._surface, self._scene, self._clock, self._screenshots = surface, scene, clock, screenshots
+        self._software = software
         self._pacer = Pacer(fps or _refresh_rate(), clock)
         self._windowed = surface.get_size()
         self._resized_at: float | None = None
@@ -105,15 +115,17 @@ class App:
             self._surface = pygame.display.get_surface() or self._surface
             width, height = self._surface.get_size()
             if width < SMALLEST[0] or height < SMALLEST[1]:
-                self._surface = _set_mode((max(width, SMALLEST[0]), max(height, SMALLEST[1])), pygame.RESIZABLE)
+                self._surface = _set_mode(
+                    (max(width, SMALLEST[0]), max(height, SMALLEST[1])), pygame.RESIZABLE, self._software
+                )
             self._scene.resize(self._surface)
 
     def _toggle_fullscreen(self) -> None:
         if self._surface.get_flags() & pygame.FULLSCREEN:
-            self._surface = _set_mode(self._windowed, pygame.RESIZABLE)
+            self._surface = _set_mode(self._windowed, pygame.RESIZABLE, self._software)
         else:
             self._windowed = self._surface.get_size()
-            self._surface = _set_mode((0, 0), pygame.FULLSCREEN)
+            self._surface = _set_mode((0, 0), pygame.FULLSCREEN, self._software)
         self._scene.resize(self._surface)
 
     def _screenshot(self) -> None:
