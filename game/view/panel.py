@@ -16,7 +16,7 @@ MARGIN: Final = 16
 """designed pixels between a panel and the window's edge"""
 
 _OPACITY: Final = 0.90
-_FADED: Final = 70
+_FADED: Final = 48
 """alpha of a panel that stands over the own avatar, 0 to 255"""
 _FADE_RATE: Final = 1400.0
 """alpha a second"""

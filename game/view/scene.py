@@ -97,7 +97,10 @@ class Scene:
         if truth:
             self._draw_truth(target, frame.avatars)
         target.fblits([item[1:] for item in self._names])
-        return self._body_rect(me) if me is not None else None
+        if me is None:
+            return None
+        # with its name and its ring
+        return self._body_rect(me).inflate(round(0.8 * self.camera.px), round(1.2 * self.camera.px))
 
     def _body_rect(self, avatar: AvatarFrame) -> pygame.Rect:
         x, y = self.camera.project(avatar.x, avatar.y, avatar.z)
