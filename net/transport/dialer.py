@@ -42,7 +42,9 @@ class Dialer:
         failure = ""
         for url, target in self._targets:
             try:
-                addresses = await asyncio.wait_for(resolve(target.host, target.port), self._timeout)
+                # Not asyncio.wait_for, which before Python 3.12 loses a cancellation that meets the result.
+                async with asyncio.timeout(self._timeout):
+                    addresses = await resolve(target.host, target.port)
             except (OSError, UnicodeError, TimeoutError):
                 failure = f"there is no host called {target.host}"
                 continue
