@@ -7,6 +7,8 @@ import json
 import math
 import os
 import sys
+import threading
+from collections import deque
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +73,7 @@ class App:
         self._pacer = Pacer(fps or _refresh_rate(), clock)
         self._windowed = surface.get_size()
         self._resized_at: float | None = None
+        self._said: deque[str] = deque()
         scene.resize(surface)
 
     def run(self, *, until: float = math.inf, log: bool = False) -> None:
@@ -87,6 +90,8 @@ class App:
             start = self._pacer.wait()
             for event in pygame.event.get():
                 self._handle(event)
+            while self._said:
+                self._scene.view.toast(self._said.popleft())
             self._rebuild(start)
             self._scene.update(start, self._surface, min(start - last, LONGEST_FRAME), work_ms)
             pygame.display.flip()
@@ -129,16 +134,20 @@ class App:
         self._scene.resize(self._surface)
 
     def _screenshot(self) -> None:
+        """Save what is on screen, in a thread: packing a picture takes as long as thirty frames."""
+        threading.Thread(target=self._save, args=(self._surface.copy(),), daemon=True).start()
+
+    def _save(self, picture: pygame.Surface) -> None:
         try:
             self._screenshots.mkdir(parents=True, exist_ok=True)
             number = 1
             while (path := self._screenshots / f"lagtag-{number:03}.png").exists():
                 number += 1
-            pygame.image.save(self._surface, path)
+            pygame.image.save(picture, path)
         except (OSError, pygame.error) as error:
-            self._scene.view.toast(f"No screenshot: {error}")
+            self._said.append(f"No screenshot: {error}")
         else:
-            self._scene.view.toast(f"Saved {path}")
+            self._said.append(f"Saved {path}")
 
 
 def _refresh_rate() -> float:
