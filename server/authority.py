@@ -85,27 +85,26 @@ class Authority:
         """One frame: through the guard, out of its envelope, to the room."""
         link = self._links[connection]
         now = self._clock.now()
-        verdict = link.guard.message(now)
+        verdict = link.guard.message(now, silent=link.peer_id is None)
         if verdict is not Verdict.PASS:
             self._complain(link, verdict, "rate", "you send too many messages", "flood")
             return
         if binary:
-            self._malformed(link, "binary frames mean nothing here", now)
+            self._malformed(link, now, "binary frames mean nothing here")
             return
         try:
             envelope = decode_raw(message)
         except WireError:
-            if link.guard.malformed(now) is Verdict.CLOSE:
-                self._refuse(link, Closing(1008, "too many malformed messages"))
+            self._malformed(link, now)
             return
         if link.peer_id is not None and envelope.sender != link.peer_id:
-            self._malformed(link, f"you are {link.peer_id}, and stay so", now, code="id_changed")
+            self._malformed(link, now, f"you are {link.peer_id}, and stay so", code="id_changed")
             return
         try:
             data = parse_raw(envelope.data)
         except WireError as error:
             if link.peer_id is not None or self._bind(link, envelope.sender, None):
-                self._malformed(link, str(error), now)
+                self._malformed(link, now, str(error))
             return
         if link.peer_id is None:
             self._bind(link, envelope.sender, data)
@@ -220,13 +219,15 @@ class Authority:
         )
         self._dismiss(link, closing)
 
-    def _malformed(self, link: _Link, reason: str, now: float, code: str = "bad_message") -> None:
-        self._complain(link, link.guard.malformed(now), code, reason, "too many malformed messages")
+    def _malformed(self, link: _Link, now: float, message: str = "", code: str = "bad_message") -> None:
+        """Count a bad frame, and tell its sender with `message` unless there is none, or nobody to tell yet."""
+        verdict = link.guard.malformed(now, silent=not message or link.peer_id is None)
+        self._complain(link, verdict, code, message, "too many malformed messages")
 
     def _complain(self, link: _Link, verdict: Verdict, code: str, message: str, reason: str) -> None:
         if verdict is Verdict.CLOSE:
             self._refuse(link, Closing(1008, reason))
-        elif verdict is Verdict.TELL and link.peer_id is not None:
+        elif verdict is Verdict.TELL:
             link.connection.send_text(encode(Error(code, message)))
 
 

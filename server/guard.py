@@ -57,13 +57,13 @@ class _Offence:
         self._since = float("-inf")
         self._told = float("-inf")
 
-    def again(self, now: float) -> Verdict:
+    def again(self, now: float, silent: bool) -> Verdict:
         if now - self._since > WINDOW:
             self._since, self._count = now, 0
         self._count += 1
         if self._count >= self._limit:
             return Verdict.CLOSE
-        if now - self._told >= TELL_EVERY:
+        if not silent and now - self._told >= TELL_EVERY:
             self._told = now
             return Verdict.TELL
         return Verdict.DROP
@@ -77,10 +77,10 @@ class Guard:
         self._dropped = _Offence(MAX_DROPPED + 1)
         self._malformed = _Offence(MAX_MALFORMED)
 
-    def message(self, now: float) -> Verdict:
-        """A message has arrived, whatever is in it: PASS, or what to do about a flood."""
-        return Verdict.PASS if self._messages.take(now) else self._dropped.again(now)
+    def message(self, now: float, *, silent: bool = False) -> Verdict:
+        """A message has arrived, whatever is in it: PASS, or what to do about a flood. Never TELL when `silent`."""
+        return Verdict.PASS if self._messages.take(now) else self._dropped.again(now, silent)
 
-    def malformed(self, now: float) -> Verdict:
-        """A message turned out to be malformed. Never PASS."""
-        return self._malformed.again(now)
+    def malformed(self, now: float, *, silent: bool = False) -> Verdict:
+        """A message turned out to be malformed. Never PASS, and never TELL when `silent`."""
+        return self._malformed.again(now, silent)

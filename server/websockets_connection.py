@@ -300,10 +300,13 @@ class WebSocketConnection(asyncio.Protocol):
             self._pending_size = 0
         if self._eof_due:
             self._eof_due = False
-            if self._transport.can_write_eof():
-                self._transport.write_eof()
-            else:
-                self._transport.close()
+            try:
+                if self._transport.can_write_eof():
+                    self._transport.write_eof()
+                else:
+                    self._transport.close()
+            except OSError:  # the peer has reset the connection, and asyncio has not heard of it yet
+                self._transport.abort()
 
     def _bound_buffer(self) -> None:
         if not self._lost and self.buffered() > self._limits.max_buffered:

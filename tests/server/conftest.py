@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-import os
+import queue
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -127,22 +129,44 @@ class ServerProcess:
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        self._lines: queue.Queue[str] | None = None
+
+    def line(self) -> str:
+        """The next line on stdout, "" at its end. Raises queue.Empty after 20 s without one."""
+        if self._lines is None:
+            self._lines = queue.Queue()
+            threading.Thread(target=self._read, args=(self._lines,), daemon=True).start()
+        return self._lines.get(timeout=20)
+
+    def _read(self, lines: queue.Queue[str]) -> None:
+        assert self.popen.stdout is not None
+        for line in self.popen.stdout:
+            lines.put(line)
+        lines.put("")
 
     def event(self, name: str) -> Any:
         """The next event of that name in the JSON log."""
-        assert self.popen.stdout is not None
-        for line in self.popen.stdout:
+        while line := self.line():
             event = json.loads(line)
             if event["event"] == name:
                 return event
-        raise AssertionError(f"the log ended before {name}: {self.popen.stderr.read() if self.popen.stderr else ''}")
+        raise AssertionError(f"the log ended before {name}")
 
     def end(self) -> tuple[int, str, str]:
         """Exit code, the rest of stdout, stderr."""
-        out, err = self.popen.communicate(timeout=20)
-        return self.popen.returncode, out, err
+        assert self.popen.stderr is not None
+        code = self.popen.wait(timeout=20)
+        return code, "".join(iter(self.line, "")), self.popen.stderr.read()
+
+    def stop(self) -> None:
+        """End it, whatever it is doing."""
+        self.popen.kill()
+        self.popen.wait()
+        for pipe in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
 
 
 @pytest.fixture
@@ -155,6 +179,4 @@ def start_server() -> Iterator[Callable[..., ServerProcess]]:
 
     yield start
     for server in started:
-        if server.popen.poll() is None:
-            server.popen.kill()
-        server.popen.communicate()
+        server.stop()

@@ -291,7 +291,7 @@ def test_as_16_a_binary_frame_is_told_of_once_joined_and_ignored_before():
     world = World()
     client = Client(world, "ada")
     client.push(b'{"from":"ada","data":{"t":"hello","protocol":1}}', binary=True)
-    world.run(70)
+    world.run(3)
     assert client.said("error") == []
     client.transport.send(Hello(protocol=1))
     client.transport.send_bytes(b"\x00")
@@ -309,7 +309,8 @@ def test_a_first_envelope_with_a_malformed_message_joins_and_is_told():
 def test_complaints_come_once_a_second_and_fifty_malformed_messages_close():
     world = World()
     client = world.enter("ada")
-    for _ in range(49):
+    client.push("no envelope")
+    for _ in range(48):
         client.say("ada", {"t": "hello", "protocol": None})
     assert client.errors() == ["bad_message"]
     world.run(70)

@@ -51,3 +51,12 @@ def test_fifty_malformed_messages_in_ten_seconds_close():
 def test_malformed_messages_that_lie_far_apart_close_nothing():
     guard = Guard()
     assert {guard.malformed(i * 1.5) for i in range(200)} == {Verdict.TELL}
+
+
+def test_what_nobody_hears_of_counts_but_leaves_the_right_to_be_told():
+    guard = Guard(rate=0.0, burst=0.0)
+    assert [guard.malformed(0.0, silent=True) for _ in range(40)] == [Verdict.DROP] * 40
+    assert guard.malformed(0.0) is Verdict.TELL
+    assert [guard.malformed(0.0, silent=True) for _ in range(9)][-1] is Verdict.CLOSE
+    assert guard.message(0.0, silent=True) is Verdict.DROP
+    assert guard.message(0.0) is Verdict.TELL
