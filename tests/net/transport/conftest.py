@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -32,10 +33,9 @@ class Relay:
 
     def __init__(self) -> None:
         self.frames: list[str | bytes] = []
-        self.connections: list[ServerConnection] = []
-        """those that are open"""
-        self.seen: list[ServerConnection] = []
-        """all that there ever were"""
+        self._connections: list[ServerConnection] = []
+        self._seen: list[ServerConnection] = []
+        self._greeted = 0
         self.endings: list[tuple[int | None, str | None]] = []
         """close code and reason as the server saw them"""
         self.port = 0
@@ -48,6 +48,23 @@ class Relay:
     def url(self) -> str:
         return f"ws://127.0.0.1:{self.port}/plaza"
 
+    @property
+    def connections(self) -> list[ServerConnection]:
+        """Those that are open."""
+        self.run(self._settle())
+        return list(self._connections)
+
+    @property
+    def seen(self) -> list[ServerConnection]:
+        """All that there ever were."""
+        self.run(self._settle())
+        return list(self._seen)
+
+    async def _settle(self) -> None:
+        """A client sees its connection open a moment before the server does: wait for that moment."""
+        while len(self._seen) < self._greeted:
+            await asyncio.sleep(0)
+
     def run(self, work: Awaitable[T]) -> T:
         """Do something on the server's loop and wait for it."""
 
@@ -59,12 +76,16 @@ class Relay:
     def start(self) -> None:
         """Listen: on a free port at first, on the same one after `stop`."""
 
+        def greet(connection: ServerConnection, request: object) -> None:
+            self._greeted += 1
+
         async def listen() -> Server:
             return await serve(
                 self._serve,
                 "127.0.0.1",
                 self.port,
                 compression=None,
+                process_request=greet,
                 select_subprotocol=lambda connection, offered: offered[-1] if offered else None,
             )
 
@@ -79,19 +100,21 @@ class Relay:
 
     def send(self, frame: str | bytes) -> None:
         """To everyone."""
-        for connection in list(self.connections):
+        for connection in self.connections:
             self.run(connection.send(frame))
 
     def close(self, code: int, reason: str = "") -> None:
         """Everyone, but go on listening."""
-        for connection in list(self.connections):
+        for connection in self.connections:
             self.run(connection.close(code, reason))
 
     def cut(self) -> None:
         """Everyone, without a good-bye."""
 
+        connections = self.connections
+
         async def abort() -> None:
-            for connection in list(self.connections):
+            for connection in connections:
                 connection.transport.abort()
 
         self.run(abort())
@@ -104,18 +127,19 @@ class Relay:
         self._loop.close()
 
     async def _serve(self, connection: ServerConnection) -> None:
-        self.connections.append(connection)
-        self.seen.append(connection)
+        self._connections.append(connection)
+        self._seen.append(connection)
         try:
             async for frame in connection:
                 self.frames.append(frame)
-                for other in list(self.connections):
+                for other in list(self._connections):
                     if other is not connection:
-                        await other.send(frame)
+                        with contextlib.suppress(ConnectionClosed):
+                            await other.send(frame)
         except ConnectionClosed:
             pass
         finally:
-            self.connections.remove(connection)
+            self._connections.remove(connection)
             self.endings.append((connection.close_code, connection.close_reason))
 
 

@@ -34,11 +34,13 @@ class Room:
         self._step = step
         self.members: list[Transport] = []
         self.wait: Callable[..., None]
+        self.ready: Callable[[], object] = lambda: True
 
     def join(self, peer_id: str | None = None) -> Transport:
         transport = self._make(peer_id)
         self.members.append(transport)
         self.until(lambda: transport.status.state is TransportState.OPEN)
+        self.until(self.ready)
         return transport
 
     def poll(self) -> None:
@@ -95,6 +97,9 @@ def paired(delivery: Delivery) -> Callable[[pytest.FixtureRequest], Room]:
 def websocket(request: pytest.FixtureRequest) -> Room:
     relay = request.getfixturevalue("relay")
     room = Room(lambda peer_id: WebSocketTransport(relay.url, peer_id=peer_id))
+    room.ready = lambda: (
+        len(relay.connections) == sum(member.status.state is TransportState.OPEN for member in room.members)
+    )
     return room
 
 
