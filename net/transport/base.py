@@ -48,7 +48,7 @@ class Traffic(msgspec.Struct):
     messages_up: int = 0
     messages_down: int = 0
     dropped: int = 0
-    """messages thrown away because the queue for an absent connection was full"""
+    """messages thrown away because their connection was gone, or the queue for an absent or slow one was full"""
 
 
 @runtime_checkable
