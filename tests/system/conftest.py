@@ -119,6 +119,6 @@ def screen() -> Iterator[dict[str, str]]:
     with os.fdopen(read) as pipe:
         display = f":{pipe.readline().strip()}"
     assert display != ":", "Xvfb did not start"
-    yield {"DISPLAY": display, "SDL_FRAMEBUFFER_ACCELERATION": "0", "WAYLAND_DISPLAY": ""}
+    yield {"DISPLAY": display, "SDL_VIDEODRIVER": "x11", "SDL_FRAMEBUFFER_ACCELERATION": "0", "WAYLAND_DISPLAY": ""}
     xvfb.terminate()
     xvfb.wait(10)
