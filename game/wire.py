@@ -47,6 +47,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="t"):
     protocol: int
     name: str = ""
     color: str = ""
+    token: Annotated[str, msgspec.Meta(max_length=64)] = ""
+    """a secret of this client's: with it, it takes its seat back from a connection that nobody has seen dying"""
 
 
 class Profile(msgspec.Struct, tag="profile", tag_field="t", omit_defaults=True, rename="camel"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections import Counter
+from hmac import compare_digest
 from typing import Final
 
 import msgspec
@@ -39,6 +40,8 @@ class _Link:
         self.connection = connection
         self.room_name = room_name
         self.guard = Guard()
+        self.token = ""
+        """the secret in its greeting, if it greeted with one"""
         self.peer_id: str | None = None
         """None before the first valid envelope, and again once the player has left"""
 
@@ -158,6 +161,9 @@ class Authority:
     def _bind(self, link: _Link, peer_id: str, message: Message | None) -> bool:
         """Make the connection that peer, in its room; whether that went well."""
         send = link.connection.send_text
+        if isinstance(message, Hello) and message.token:
+            link.token = message.token
+            self._give_up_seat(link.room_name, peer_id, message.token)
         room = self.rooms.get(link.room_name)
         closing: Closing | None
         if (fault := _id_fault(peer_id)) is not None:
@@ -180,6 +186,14 @@ class Authority:
         link.peer_id = peer_id
         self._log("join", room=link.room_name, peer=peer_id, name=room.person(peer_id).name, players=len(room))
         return True
+
+    def _give_up_seat(self, room_name: str, peer_id: str, token: str) -> None:
+        """End the connection that sits there with this id and token: its client has come back on another one."""
+        for link in list(self._links.values()):
+            if (link.room_name, link.peer_id) == (room_name, peer_id) and compare_digest(
+                link.token.encode(), token.encode()
+            ):
+                self._dismiss(link, Closing(4003, "you came back on another connection"))
 
     def _leave(self, link: _Link, why: Closing) -> None:
         peer_id, link.peer_id = link.peer_id, None

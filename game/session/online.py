@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import secrets
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -104,6 +105,7 @@ class OnlineSession:
         self.diagnostics = Diagnostics()
         self._connect, self._clock, self._seed = connect, clock, seed
         self._name, self._color = name, color
+        self._token = secrets.token_hex(8)
         self._away = False
         self._report = Report()
         self._peers_seen: set[str] = set()
@@ -204,7 +206,7 @@ class OnlineSession:
         if status.state is TransportState.OPEN:
             self._forget_match()
             self._heard_at = self._now
-            self._send(Hello(protocol=PROTOCOL, name=self._name, color=self._color))
+            self._send(Hello(PROTOCOL, self._name, self._color, self._token))
         elif status.state is TransportState.CONNECTING:
             link = Link.CONNECTING if status.attempt == 0 else Link.RECONNECTING
             self._set_link(link, status.reason, status.attempt, status.attempts)

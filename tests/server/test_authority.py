@@ -473,3 +473,33 @@ def test_the_wire_within_the_process_behaves_like_a_connection():
     connection.send_text(b"never sent")
     assert client.closed() == (1001, "server shutting down")
     assert world.authority._links == {}
+
+
+def test_a_player_whose_old_connection_nobody_has_seen_dying_gets_his_seat_back():
+    world = World()
+    before, other = (Client(world, peer_id) for peer_id in ("ann", "bob"))
+    before.transport.send(Hello(1, "Ann", token="secret"))
+    other.transport.send(Hello(1, "Bob", token="another secret"))
+    world.run(10)
+    after = Client(world, "ann")
+    after.transport.send(Hello(1, "Ann", token="secret"))
+    world.run(10)
+    before.transport.poll()
+    assert before.transport.status.code == 4003
+    after.transport.poll()
+    assert after.transport.status.state is TransportState.OPEN
+    assert sorted(world.authority.rooms["/"].avatars()) == ["ann", "bob"]
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "sécret"])
+def test_nobody_takes_a_seat_with_another_token_or_none(token: str):
+    world = World()
+    client = Client(world, "ann")
+    client.transport.send(Hello(1, "Ann", token="secret" if token else ""))
+    thief = Client(world, "ann")
+    thief.transport.send(Hello(1, "Ann", token=token))
+    world.run(5)
+    thief.transport.poll()
+    client.transport.poll()
+    assert thief.transport.status.code == 4001
+    assert client.transport.status.state is TransportState.OPEN
