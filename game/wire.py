@@ -23,6 +23,9 @@ SERVER: Final = "server"
 """the sender of everything that the authority says"""
 NAME_LIMIT: Final = 24
 """characters"""
+EMOTE: Final = "emote"
+"""the event by which a player says one of EMOTES, by its index"""
+EMOTES: Final = ("Hello!", "Nice one!", "Oops!", "Again?")
 DEFAULT_COLORS: Final = (
     "#22d3ee",
     "#f43f7f",
@@ -89,6 +92,13 @@ class ClockSample(msgspec.Struct, tag="clock", tag_field="t", rename="camel", om
 
 class Bye(msgspec.Struct, tag="bye", tag_field="t"):
     """leaving now."""
+
+
+class Event(msgspec.Struct, tag="event", tag_field="t"):
+    """peer → room: something that happened once. The authority passes emotes on, under their sender's id."""
+
+    event: str
+    payload: Any = None
 
 
 class Welcome(msgspec.Struct, tag="welcome", tag_field="t", rename="camel"):
@@ -158,11 +168,11 @@ class Error(msgspec.Struct, tag="error", tag_field="t"):
     message: str
 
 
-Message = Hello | Profile | Input | ClockSample | Bye | Welcome | State | WorldState | Roster | Error
+Message = Hello | Profile | Input | ClockSample | Bye | Event | Welcome | State | WorldState | Roster | Error
 
 _TYPES: Final[dict[str, type[msgspec.Struct]]] = {
     str(kind.__struct_config__.tag): kind
-    for kind in (Hello, Profile, Input, ClockSample, Bye, Welcome, State, WorldState, Roster, Error)
+    for kind in (Hello, Profile, Input, ClockSample, Bye, Event, Welcome, State, WorldState, Roster, Error)
 }
 
 
@@ -279,6 +289,13 @@ def _to_speed(per_tick: int) -> float:
 
 def _from_speed(speed: float) -> int:
     return round(speed * UNIT / TICK_RATE)
+
+
+def emote_of(message: Event) -> int | None:
+    """Which of EMOTES an event says, or None if it is another one, or none that we know."""
+    index = message.payload
+    known = message.event == EMOTE and isinstance(index, int) and not isinstance(index, bool)
+    return index if known and 0 <= index < len(EMOTES) else None
 
 
 def clean_name(name: str, fallback: str = "Player") -> str:

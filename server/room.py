@@ -15,12 +15,14 @@ from game.sim.state import World
 from game.sim.step import remove, spawn, step
 from game.wire import (
     DEFAULT_COLORS,
+    EMOTE,
     PROTOCOL,
     SERVER,
     AvatarFields,
     Bye,
     ClockSample,
     Error,
+    Event,
     Hello,
     Input,
     Message,
@@ -32,9 +34,11 @@ from game.wire import (
     WorldState,
     clean_color,
     clean_name,
+    emote_of,
     pack_avatar,
     unpack_input,
 )
+from net.envelope import encode as encode_envelope
 from net.sync.inputs import InputBuffer
 
 Send = Callable[[bytes], None]
@@ -48,6 +52,8 @@ ROSTER_EVERY: Final = 0.1
 """seconds between two rosters while people come, go and change"""
 RTT_EVERY: Final = 1.0
 """seconds between two rosters while only round trips change"""
+EMOTE_EVERY: Final = 0.4
+"""seconds that one player has to wait between two emotes"""
 MAX_RTT_MS: Final = 60_000.0
 
 _PREFIX: Final = b'{"from":' + msgspec.json.encode(SERVER) + b',"data":'
@@ -69,6 +75,7 @@ class _Player:
         self.send = send
         self.person = person
         self.inputs: InputBuffer[Command] = InputBuffer(rate=TICK_RATE)
+        self.emote_at = -math.inf
 
 
 def encode(message: msgspec.Struct) -> bytes:
@@ -153,9 +160,22 @@ class Room:
                 if (closing := _version_refusal(message, player.send)) is not None:
                     return closing
                 self._greet(peer_id, player, message)
+            case Event():
+                self._pass_on(peer_id, player, message, now)
             case Bye():
                 return Closing(1000, "bye")
         return None
+
+    def _pass_on(self, peer_id: str, player: _Player, message: Event, now: float) -> None:
+        """Emotes go to everybody else, under their sender's id; other events are no business of this game."""
+        index = emote_of(message)
+        if index is None or now - player.emote_at < EMOTE_EVERY:
+            return
+        player.emote_at = now
+        frame = encode_envelope(peer_id, Event(EMOTE, index))
+        for other in self._players.values():
+            if other is not player:
+                other.send(frame)
 
     def _greet(self, peer_id: str, player: _Player, hello: Hello) -> None:
         self._update(player, Profile(name=clean_name(hello.name), color=hello.color))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +50,7 @@ class PlayScene:
             pygame.K_F7: lambda _: self._next_preset(),
             pygame.K_F8: self._change_latency,
             pygame.K_F9: lambda _: self._toggle_autopilot(),
+            **{key: partial(self._emote, i) for i, key in enumerate((pygame.K_1, pygame.K_2, pygame.K_3, pygame.K_4))},
             pygame.K_r: lambda _: self._retry(),
             pygame.K_ESCAPE: lambda _: self._leave(),
         }
@@ -102,6 +104,7 @@ class PlayScene:
                 avatar.peer_id: {
                     "name": avatar.name,
                     "me": avatar.me,
+                    "emote": avatar.emote,
                     "at": [avatar.x, avatar.y, avatar.z],
                     "truth": avatar.truth and list(avatar.truth[:3]),
                     "pixel": list(self._view.project(avatar.x, avatar.y, avatar.z)),
@@ -166,6 +169,9 @@ class PlayScene:
     def _toggle_autopilot(self) -> None:
         self._pilot = self._human if self._pilot is self._bot else self._bot
         self._view.toast(f"Autopilot {_on(self._pilot is self._bot)}")
+
+    def _emote(self, index: int, _shift: bool) -> None:
+        self._session.emote(index)
 
     def _retry(self) -> None:
         if self._session.status.get().link in (Link.LOST, Link.REFUSED):

@@ -89,6 +89,8 @@ class AvatarFrame:
     yaw: float = 0.0
     """facing: 0 along +x, rising towards +z"""
     dashing: bool = False
+    emote: str = ""
+    """what it says now, one of game.wire.EMOTES, or nothing"""
     truth: tuple[float, float, float, float] | None = None
     """x, y, z, yaw of the newest state that the authority has told, for outlines; None before the first"""
 
@@ -167,6 +169,10 @@ class Session(Protocol):
 
     def update(self, now: float, pilot: Pilot) -> Frame:
         """Take in what has arrived, run the ticks that are due at `now` (seconds), and say what to draw."""
+        ...
+
+    def emote(self, index: int) -> None:
+        """Say EMOTES[index] to everyone, once."""
         ...
 
     def set_away(self, away: bool) -> None:

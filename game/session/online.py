@@ -19,6 +19,7 @@ from game.session.base import (
     SessionStatus,
     Techniques,
 )
+from game.session.emotes import Emotes
 from game.session.ghost import RADIANS, Ghost, Pose, blend, pose_of
 from game.sim.arena import CROSSFIRE, Arena
 from game.sim.command import Command
@@ -27,11 +28,13 @@ from game.sim.movement import move_avatar
 from game.sim.state import Avatar
 from game.wire import (
     DEFAULT_COLORS,
+    EMOTE,
     PROTOCOL,
     SERVER,
     Bye,
     ClockSample,
     Error,
+    Event,
     Hello,
     Person,
     Profile,
@@ -41,6 +44,7 @@ from game.wire import (
     WorldState,
     clean_color,
     clean_name,
+    emote_of,
     pack_input,
     parse,
     unpack_avatar,
@@ -140,6 +144,11 @@ class OnlineSession:
         self._offset.update(dt)
         return self._draw(now, dt, pilot)
 
+    def emote(self, index: int) -> None:
+        """Say EMOTES[index] to everyone, once."""
+        if self._welcomed and self._emotes.say(self.peer_id, index, self._now):
+            self._send(Event(EMOTE, index))
+
     def set_away(self, away: bool) -> None:
         """Tell the others that nobody looks at this window, or somebody does again."""
         if away != self._away:
@@ -194,6 +203,7 @@ class OnlineSession:
         )
         self._ghosts: dict[str, Ghost] = {}
         self._frames: dict[str, AvatarFrame] = {}
+        self._emotes = Emotes()
         self._timesync = TimeSync()
         self._clock_id = 0
         self._clock_due = self._profile_due = -math.inf
@@ -244,10 +254,12 @@ class OnlineSession:
     # -- what arrives
 
     def _on_envelope(self, envelope: Envelope) -> None:
-        if envelope.sender != SERVER:
-            return
         try:
             message = parse(envelope.data)
+            if envelope.sender != SERVER:
+                if isinstance(message, Event) and envelope.sender in self._ghosts:
+                    self._hear(envelope.sender, message)
+                return
             self._take(message, envelope.at if envelope.at is not None else self._now)
         except WireError:
             return  # an authority that speaks nonsense is as good as silent, and the silence is shown
@@ -273,6 +285,11 @@ class OnlineSession:
             case Error():
                 _log.warning("the server refuses: %s", ascii(message.message[:200]))
 
+    def _hear(self, peer_id: str, message: Event) -> None:
+        index = emote_of(message)
+        if index is not None:
+            self._emotes.say(peer_id, index, self._now)
+
     def _take_state(self, message: State) -> None:
         avatar = unpack_avatar(message.state)
         ghost = self._ghosts.setdefault(self.peer_id, Ghost())
@@ -292,6 +309,7 @@ class OnlineSession:
         for gone in self._ghosts.keys() - message.players.keys() - {self.peer_id}:
             del self._ghosts[gone]
             self._frames.pop(gone, None)
+            self._emotes.forget(gone)
         self._report.snapshots += 1
         self.diagnostics.snapshots += 1
         if not math.isnan(self._snapshot_at):
@@ -359,6 +377,7 @@ class OnlineSession:
                 frame = self._frames[peer_id] = AvatarFrame(peer_id, me=own)
             frame.x, frame.y, frame.z, frame.yaw, frame.dashing = pose
             frame.truth = newest[:4]
+            frame.emote = self._emotes.text(peer_id, now)
             person = people.get(peer_id)
             if person is not None:
                 frame.name, frame.color, frame.away = person.name, person.color, person.away

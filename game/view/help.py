@@ -14,6 +14,7 @@ _PLAY: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("Mouse",), "aim"),
     (("Space",), "jump"),
     (("Shift",), "dash"),
+    (("1", "2", "3", "4"), "say something"),
 )
 _WINDOW: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("F1",), "this page"),

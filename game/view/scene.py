@@ -13,13 +13,14 @@ import pygame
 from game.session.base import AvatarFrame, Frame
 from game.sim.arena import Arena
 from game.view import shapes
+from game.view.cache import Cache
 from game.view.camera import RISE, Camera
 from game.view.capsule import TOP, Capsules, direction_index
 from game.view.floor import paint_floor
 from game.view.marks import Marks
 from game.view.shapes import Rgb
 from game.view.text import Lettering
-from game.view.theme import AMBER, FAINT, INK, Face, Theme
+from game.view.theme import AMBER, FAINT, INK, NIGHT, Face, Theme
 from game.view.trails import Trails
 from game.view.walls import build_walls
 
@@ -69,6 +70,7 @@ class Scene:
         self._count = 0
         self._name_gap = round(TOP * px) + theme.px(2)
         self._away_mark = lettering.render("zZ", Face.TITLE, 15, AMBER, outline=True)
+        self._bubbles: Cache[str, pygame.Surface] = Cache(16, self._bubble)
         self._light: list[Blit] = []
         self._shade: list[Blit] = []
         self._standing: list[tuple[float, pygame.Surface, tuple[int, int]]] = []
@@ -189,8 +191,27 @@ class Scene:
         # nobody's name may cover the own one
         near = math.inf if avatar.me else avatar.z
         self._names.append((near, label, (x - label.get_width() // 2, bottom - label.get_height())))
+        if avatar.emote:
+            bubble = self._bubbles.get(avatar.emote)
+            corner = x - bubble.get_width() // 2, bottom - label.get_height() - bubble.get_height()
+            self._names.append((near, bubble, corner))
         if avatar.away:
             self._names.append((near, self._away_mark, (x + self.capsules.anchor[0] // 2, bottom - self._theme.px(2))))
+
+    def _bubble(self, text: str) -> pygame.Surface:
+        """A speech bubble with its tip below."""
+        theme = self._theme
+        words = self._lettering.render(text, Face.NAME, 16, NIGHT)
+        pad, tip = theme.px(9), theme.px(7)
+        width, height = words.get_width() + 2 * pad, words.get_height() + pad
+        bubble = pygame.Surface((width, height + tip), pygame.SRCALPHA)
+        pygame.draw.rect(bubble, INK, (0, 0, width, height), border_radius=theme.px(10))
+        middle = width // 2
+        pygame.draw.polygon(
+            bubble, INK, [(middle - tip, height - 1), (middle + tip, height - 1), (middle, height + tip)]
+        )
+        bubble.blit(words, (pad, pad // 2))
+        return bubble
 
     def _draw_own_marks(self, target: pygame.Surface, me: AvatarFrame) -> None:
         x, y = self.camera.project(me.x, 0.0, me.z)

@@ -13,11 +13,13 @@ from game.sim.grid import direction
 from game.sim.state import Avatar
 from game.wire import (
     NAME_LIMIT,
+    Event,
     Input,
     State,
     WorldState,
     clean_color,
     clean_name,
+    emote_of,
     pack_avatar,
     pack_input,
     parse,
@@ -188,3 +190,12 @@ def test_colours_that_nobody_could_see_or_read_are_replaced():
     assert clean_color("#22D3EE", "#ffffff") == "#22d3ee"
     for bad in ("", "#000000", "#10101", "22d3ee", "#22d3eg", "#２2d3ee", "red"):
         assert clean_color(bad, "#ffffff") == "#ffffff"
+
+
+@pytest.mark.parametrize("payload", [None, -1, 4, 1.0, True, "1", [1], {"a": 1}, 10**30])
+def test_an_event_that_is_no_emote_of_ours_says_nothing(payload: object):
+    message = parse({"t": "event", "event": "emote", "payload": payload})
+    assert isinstance(message, Event)
+    assert emote_of(message) is None
+    assert emote_of(Event("wave", 1)) is None
+    assert emote_of(Event("emote", 3)) == 3

@@ -358,3 +358,20 @@ def test_a_silent_server_is_told_and_nothing_runs_away():
     assert "no answer for 6 s" in session.status.get().detail or "no answer for 7 s" in session.status.get().detail
     match.run(240)
     assert session.status.get().detail == ""
+
+
+def test_an_emote_is_heard_once_by_everyone_and_fades():
+    match = Match()
+    one, two = match.join(Still()), match.join(Still(), Conditions(latency=0.05))
+    match.run(90)
+    one.emote(1)
+    one.emote(2)  # too soon
+    spoken = []
+    for _ in range(240):
+        frames = match.run(1)
+        spoken.append([next(a.emote for a in frame.avatars if a.peer_id == one.peer_id) for frame in frames])
+    assert spoken[0][0] == "Nice one!"
+    assert {heard for _, heard in spoken} == {"", "Nice one!"}
+    assert [heard for _, heard in spoken].count("Nice one!") == pytest.approx(150, abs=2)
+    assert spoken[-1] == ["", ""]
+    assert all(avatar.emote == "" for avatar in match.frames[0].avatars if avatar.peer_id == two.peer_id)
