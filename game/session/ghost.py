@@ -1,4 +1,4 @@
-"""Ghost: the copy of an avatar that the authority owns, and the three ways to draw it between snapshots."""
+"""Ghost: the copy of an avatar that somebody else owns, and the three ways to draw it between snapshots."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def blend(a: Pose, b: Pose, t: float) -> Pose:
 
 
 class Ghost:
-    """One avatar of the authority's, fed with snapshots in the authority's time."""
+    """One avatar, fed with snapshots in its owner's time."""
 
     def __init__(self) -> None:
         self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
@@ -53,9 +53,8 @@ class Ghost:
         self.newest: Pose | None = None
         self._shown: Pose | None = None
 
-    def push(self, time: float, avatar: Avatar) -> None:
-        """Take in the avatar as the authority saw it at its `time` (seconds)."""
-        pose = pose_of(avatar)
+    def push(self, time: float, pose: Pose) -> None:
+        """Take in the avatar as its owner saw it at its `time` (seconds)."""
         self._buffer.push(time, pose)
         if time >= self._newest_at:
             self._newest_at, self.newest = time, pose
@@ -63,7 +62,7 @@ class Ghost:
     def pose(self, motion: RemoteMotion, arrival_time: float, dt: float) -> Pose | None:
         """Where to draw it `dt` seconds after the last call; None before the first snapshot.
 
-        `arrival_time` is the authority's time of what arrives now; interpolation shows the buffer's delay before it.
+        `arrival_time` is the owner's time of what arrives now; interpolation shows the buffer's delay before it.
         """
         newest = self.newest
         if newest is None:
