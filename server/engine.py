@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
+
+Http = Callable[[str], tuple[int, Mapping[str, str], bytes] | None]
+"""Answers a plain GET of a path (without query): status, headers and body; None leaves it at 426."""
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -24,6 +29,33 @@ class Limits(msgspec.Struct, frozen=True):
     """pings, pongs and tiny fragments a second; beyond that the connection is closed with 1008"""
 
 
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """One message, encoded once for everyone that it goes to. Made by `text_frame` and `binary_frame`."""
+
+    payload: bytes
+    binary: bool
+    wire: bytes
+    """header and payload, as a server sends them (RFC 6455, section 5.2)"""
+
+
+def text_frame(text: bytes) -> Frame:
+    """A text frame. `text` is UTF-8."""
+    return Frame(text, False, _header(0x81, len(text)) + text)
+
+
+def binary_frame(data: bytes) -> Frame:
+    """A binary frame."""
+    return Frame(data, True, _header(0x82, len(data)) + data)
+
+
+def _header(first: int, size: int) -> bytes:
+    if size < 126:
+        return bytes((first, size))
+    if size < 65_536:
+        return bytes((first, 126, size >> 8, size & 0xFF))
+    return bytes((first, 127)) + size.to_bytes(8, "big")
+
+
 class Connection(Protocol):
     """One open WebSocket, seen from the server."""
 
@@ -31,6 +63,10 @@ class Connection(Protocol):
     """the request's path as it came, without query"""
     address: str
     """host of the other side; empty for a peer within this process"""
+
+    def send(self, frame: Frame) -> None:
+        """Queue a frame that was encoded before. Nothing once closed."""
+        ...
 
     def send_text(self, text: bytes) -> None:
         """Queue one text frame (UTF-8). Nothing once closed."""
@@ -78,7 +114,11 @@ class Listener(Protocol):
     """A server that accepts connections until it is closed."""
 
     port: int
-    """the TCP port that it is bound to"""
+    """the TCP port that it is bound to; 0 if it is bound to none"""
+
+    def adopt(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Take over a TCP connection of somebody else's server, with what it has read of the request so far."""
+        ...
 
     async def close(self, code: int = 1001, reason: str = "server shutting down") -> None:
         """Accept no more, close every connection, and return when all are gone (at most `close_timeout`)."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from net.transport.pair import PairTransport
 from net.transport.wire import Delivery, WireEnd
-from server.engine import Handler
+from server.engine import Frame, Handler
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -25,6 +25,10 @@ class InProcessConnection:
         self._gone = False
         handler.opened(self)
         end.attach(self._received, self._closed)
+
+    def send(self, frame: Frame) -> None:
+        """Queue a frame that was encoded before. Nothing once closed."""
+        self._send(frame.payload, frame.binary)
 
     def send_text(self, text: bytes) -> None:
         """Queue one text frame (UTF-8). Nothing once closed."""

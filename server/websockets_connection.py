@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from http import HTTPStatus
+from typing import Final, cast
 
-from websockets.frames import Frame, Opcode
-from websockets.http11 import Request
+from websockets.datastructures import Headers
+from websockets.frames import Frame as ParsedFrame
+from websockets.frames import Opcode
+from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
-from server.engine import Handler, Limits
+from server.engine import Frame, Handler, Http, Limits, binary_frame, text_frame
+from server.flusher import Flusher
+from server.request_head import RequestHead
 
 _LOGGER: Final = logging.getLogger(__name__)
 _PROTOCOL_LOGGER: Final = logging.getLogger(f"{__name__}.protocol")
@@ -25,18 +30,26 @@ _TINY: Final = 128
 class WebSocketConnection(asyncio.Protocol):
     """One TCP connection: bytes into `ServerProtocol`, whole messages into the handler, frames back out.
 
-    Frames written in one turn of the loop leave in one write. Data frames are framed here, beside the protocol object,
+    Frames written in one turn of the loop leave in one write. Data frames come framed already, past the protocol object,
     which keeps the handshake, the control frames and the checking of what arrives.
     """
 
     def __init__(
-        self, handler: Handler, limits: Limits, everyone: set[WebSocketConnection], gone: Callable[[], None]
+        self,
+        handler: Handler,
+        limits: Limits,
+        http: Http | None,
+        flusher: Flusher,
+        everyone: set[WebSocketConnection],
+        gone: Callable[[], None],
     ) -> None:
         """It enters `everyone` when it is connected, leaves it when it is lost, and calls `gone` then."""
         self.path = ""
         self.address = ""
         self._handler = handler
         self._limits = limits
+        self._http = http
+        self._flusher = flusher
         self._everyone = everyone
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -49,30 +62,37 @@ class WebSocketConnection(asyncio.Protocol):
         self._cut_reason = ""
         self._unread = bytearray()
         self._reading_later = False
-        self._request_line = True
+        self._head: RequestHead | None = RequestHead()
+        """None once the request is complete"""
         self._message = bytearray()
         self._binary: bool | None = None
         """of the message whose fragments are arriving; None between messages"""
         self._control_frames = 0
         self._proven = True
         self._pending: list[bytes] = []
-        self._pending_size = 0
-        self._flush_due = False
+        """goes out at the end of this turn of the loop"""
+        self._room = limits.max_buffered
+        """bytes that may surely be queued before it has to be looked at how many wait"""
         self._eof_due = False
 
     # -- what the handler calls
 
+    def send(self, frame: Frame) -> None:
+        """Queue a frame that was encoded before. Nothing once closed."""
+        if not self._closing:
+            self._queue(frame.wire)
+
     def send_text(self, text: bytes) -> None:
         """Queue one text frame (UTF-8). Nothing once closed."""
-        self._send(0x81, text)
+        self.send(text_frame(text))
 
     def send_bytes(self, data: bytes) -> None:
         """Queue one binary frame. Nothing once closed."""
-        self._send(0x82, data)
+        self.send(binary_frame(data))
 
     def buffered(self) -> int:
         """Bytes that the peer has not taken yet."""
-        return 0 if self._lost else self._pending_size + self._transport.get_write_buffer_size()
+        return 0 if self._lost else sum(map(len, self._pending)) + self._transport.get_write_buffer_size()
 
     def close(self, code: int, reason: str = "") -> None:
         """Start the closing handshake, and cut the connection if the peer does not answer it in `close_timeout`."""
@@ -111,8 +131,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A TCP connection: it has `handshake_timeout` to become a WebSocket."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's own is none by class
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if peer else "unknown"
         self._everyone.add(self)
@@ -173,38 +192,59 @@ class WebSocketConnection(asyncio.Protocol):
         return chunk
 
     def _parse(self, chunk: bytes) -> None:
-        if self._request_line:
-            chunk = self._escape_request_line(chunk)
+        if self._head is None:
+            self._parse_frames(chunk)
+            return
+        chunk, rest = self._head.take(chunk)
         self._protocol.receive_data(chunk)
         for event in self._protocol.events_received():
             if isinstance(event, Request):
                 self._take_request(event)
-            elif isinstance(event, Frame) and not self._closing:
+        if rest is not None:
+            self._head = None
+            if rest and not self._lost:
+                self._parse_frames(rest)
+        self._take_writes()
+
+    def _parse_frames(self, chunk: bytes) -> None:
+        """Deliver what is in some bytes that follow the handshake."""
+        self._protocol.receive_data(chunk)
+        for event in self._protocol.events_received():
+            if isinstance(event, ParsedFrame) and not self._closing:
                 self._take_frame(event)
         self._take_writes()
 
-    def _escape_request_line(self, chunk: bytes) -> bytes:
-        """Raw non-ASCII bytes in a path mean the same as percent-encoded ones, and the parser takes only those."""
-        line, end, rest = chunk.partition(b"\n")
-        self._request_line = not end
-        if not line.isascii():
-            line = b"".join(b"%%%02X" % byte if byte >= 0x80 else bytes((byte,)) for byte in line)
-        return line + end + rest
-
     def _take_request(self, request: Request) -> None:
-        response = self._protocol.accept(request)
+        path = request.path.partition("?")[0]
+        response = None
+        if self._http is not None and "Upgrade" not in request.headers:
+            response = self._answer(self._http, path)
+        response = response or self._protocol.accept(request)
         self._protocol.send_response(response)
         if response.status_code != 101:
             return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self.path = request.path.partition("?")[0]
+        self.path = path
         self._opened = True
         self._take_writes()
         self._call(lambda: self._handler.opened(self))
 
-    def _take_frame(self, frame: Frame) -> None:
+    def _answer(self, http: Http, path: str) -> Response | None:
+        try:
+            answer = http(path)
+        except Exception:
+            _LOGGER.exception("the page %s failed", path)
+            return self._protocol.reject(500, "internal error\n")
+        if answer is None:
+            return None
+        status, fields, body = answer
+        headers = Headers(fields)
+        headers.update({"Content-Length": str(len(body)), "Connection": "close"})
+        return Response(status, HTTPStatus(status).phrase, headers, body)
+
+    def _take_frame(self, frame: ParsedFrame) -> None:
         opcode, data = frame.opcode, frame.data
         if opcode is Opcode.TEXT or opcode is Opcode.BINARY:
             if frame.fin:
@@ -251,20 +291,6 @@ class WebSocketConnection(asyncio.Protocol):
 
     # -- out
 
-    def _send(self, first: int, payload: bytes) -> None:
-        if self._closing or self._protocol.state is not State.OPEN:
-            return
-        size = len(payload)
-        if size < 126:
-            header = bytes((first, size))
-        elif size < 65_536:
-            header = bytes((first, 126)) + size.to_bytes(2, "big")
-        else:
-            header = bytes((first, 127)) + size.to_bytes(8, "big")
-        self._queue(header)
-        self._queue(payload)
-        self._bound_buffer()
-
     def _take_writes(self) -> None:
         """Queue what the protocol object wants sent, in its order among the data frames."""
         for data in self._protocol.data_to_send():
@@ -272,41 +298,41 @@ class WebSocketConnection(asyncio.Protocol):
                 self._queue(data)
             else:
                 self._end_soon()
-        self._bound_buffer()
 
     def _end_soon(self) -> None:
         """Our half is over. Linger for the peer's, for a socket closed with input unread would reset what we sent."""
         self._eof_due = self._closing = True
         self._cut_in(self._limits.close_timeout, "")
-        self._flush_soon()
+        if not self._pending:
+            self._flusher.add(self._flush)
 
     def _queue(self, data: bytes) -> None:
-        self._pending.append(data)
-        self._pending_size += len(data)
-        self._flush_soon()
-
-    def _flush_soon(self) -> None:
-        if not self._flush_due:
-            self._flush_due = True
-            self._loop.call_soon(self._flush)
+        pending = self._pending
+        if not pending:
+            self._flusher.add(self._flush)
+        pending.append(data)
+        self._room -= len(data)
+        if self._room < 0:
+            self._bound_buffer()
 
     def _flush(self) -> None:
-        self._flush_due = False
-        if self._lost or self._transport.is_closing():
+        transport, pending = self._transport, self._pending
+        if self._lost or transport.is_closing():
+            pending.clear()
             return
-        if self._pending:
-            self._transport.write(b"".join(self._pending))
-            self._pending.clear()
-            self._pending_size = 0
+        if pending:
+            transport.write(pending[0] if len(pending) == 1 else b"".join(pending))
+            pending.clear()
+            self._room = self._limits.max_buffered - transport.get_write_buffer_size()
         if self._eof_due:
             self._eof_due = False
             try:
-                if self._transport.can_write_eof():
-                    self._transport.write_eof()
+                if transport.can_write_eof():
+                    transport.write_eof()
                 else:
-                    self._transport.close()
+                    transport.close()
             except OSError:  # the peer has reset the connection, and asyncio has not heard of it yet
-                self._transport.abort()
+                transport.abort()
 
     def _bound_buffer(self) -> None:
         if not self._lost and self.buffered() > self._limits.max_buffered:

@@ -8,7 +8,8 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from server.engine import Handler, Limits
+from server.engine import Handler, Http, Limits
+from server.flusher import Flusher
 from server.websockets_connection import WebSocketConnection
 
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -18,28 +19,31 @@ _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 class WebSocketListener:
     """The listening sockets and everyone connected to them. Made by `serve`."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, handler: Handler, limits: Limits, http: Http | None, kind: type[WebSocketConnection]) -> None:
         self.port = 0
+        self._handler = handler
         self._limits = limits
+        self._http = http
+        self._kind = kind
         self._loop = asyncio.get_running_loop()
+        self._flusher = Flusher(self._loop)
         self._servers: list[asyncio.Server] = []
         self._connections: set[WebSocketConnection] = set()
         self._closed = False
         self._all_gone: asyncio.Future[None] = self._loop.create_future()
         self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._allow_control_frames()
+        if limits.ping_interval > 0:
+            self._timers["ping"] = self._loop.call_later(limits.ping_interval, self._ping)
 
-    async def listen(self, handler: Handler, hosts: Sequence[str], port: int) -> None:
+    async def listen(self, hosts: Sequence[str], port: int) -> None:
         """Bind every address that `hosts` stand for, all to the same port. Raises OSError."""
-
-        def connection() -> WebSocketConnection:
-            return WebSocketConnection(handler, self._limits, self._connections, self._gone)
-
         self.port = port
         absent: OSError | None = None
         try:
             for address in await self._addresses(hosts):
                 try:
-                    server = await self._loop.create_server(connection, address, self.port)
+                    server = await self._loop.create_server(self._connection, address, self.port)
                 except OSError as error:
                     if error.errno not in _ABSENT:
                         raise
@@ -50,12 +54,19 @@ class WebSocketListener:
             if absent is not None and not self._servers:
                 raise absent
         except OSError:
-            for server in self._servers:
-                server.close()
+            await self.close()
             raise
-        self._allow_control_frames()
-        if self._limits.ping_interval > 0:
-            self._timers["ping"] = self._loop.call_later(self._limits.ping_interval, self._ping)
+
+    def adopt(self, transport: asyncio.Transport, received: bytes) -> None:
+        """Take over a TCP connection of somebody else's server, with what it has read of the request so far."""
+        if self._closed:
+            transport.abort()
+            return
+        connection = self._connection()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        transport.resume_reading()
+        connection.data_received(received)
 
     async def close(self, code: int = 1001, reason: str = "server shutting down") -> None:
         """Accept no more, close every connection, and return when all are gone (at most `close_timeout`)."""
@@ -68,6 +79,9 @@ class WebSocketListener:
             connection.shut(code, reason)
         self._gone()
         await asyncio.shield(self._all_gone)
+
+    def _connection(self) -> WebSocketConnection:
+        return self._kind(self._handler, self._limits, self._http, self._flusher, self._connections, self._gone)
 
     def _gone(self) -> None:
         if self._closed and not self._connections and not self._all_gone.done():
@@ -92,12 +106,18 @@ class WebSocketListener:
 
 
 async def serve(
-    handler: Handler, hosts: str | Sequence[str], port: int, limits: Limits | None = None
+    handler: Handler,
+    hosts: str | Sequence[str],
+    port: int,
+    limits: Limits | None = None,
+    http: Http | None = None,
+    kind: type[WebSocketConnection] = WebSocketConnection,
 ) -> WebSocketListener:
     """Listen on `hosts` (names or addresses; several share one port) and `port` (0 picks a free one).
 
-    Raises OSError for what cannot be bound: socket.gaierror for a host that does not exist.
+    No host at all binds nothing: connections come by `adopt` then. Plain GETs go to `http`, `kind` is what connections
+    are made of. Raises OSError for what cannot be bound: socket.gaierror for a host that does not exist.
     """
-    listener = WebSocketListener(limits or Limits())
-    await listener.listen(handler, [hosts] if isinstance(hosts, str) else hosts, port)
+    listener = WebSocketListener(handler, limits or Limits(), http, kind)
+    await listener.listen([hosts] if isinstance(hosts, str) else hosts, port)
     return listener

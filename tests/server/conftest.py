@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+from server.engines import NAMES, Engine, choose
+
 TEXT, BINARY, CONT, CLOSE, PING, PONG = 0x1, 0x2, 0x0, 0x8, 0x9, 0xA
 ROOT = Path(__file__).parents[2]
 
@@ -105,6 +107,14 @@ class RawClient:
                 self.send(CLOSE, frame[1])
         self.writer.close()
         return code, reason
+
+
+@pytest.fixture(params=NAMES)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Each engine in turn; where picows is not offered, it is left out."""
+    if request.param == "picows" and sys.platform == "win32":
+        pytest.skip("uvloop does not run on Windows")
+    return choose(request.param)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The engine against raw sockets that keep to the protocol, and against those that don't."""
+"""Every engine against raw sockets that keep to the protocol, and against those that don't."""
 
 from __future__ import annotations
 
@@ -11,8 +11,24 @@ from typing import Any
 
 import pytest
 
-from server.engine import Connection, Limits
+from server.engine import Connection, Http, Limits
+from server.engines import Engine
 from server.websockets_engine import WebSocketListener, serve
+
+
+class CountingTransport:
+    """A transport that notes the size of every write."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.writes: list[int] = []
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(len(data))
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class Recorder:
@@ -57,12 +73,15 @@ class Recorder:
         return found
 
 
-def run(scenario: Callable[[Recorder, WebSocketListener], Awaitable[None]], **limits: Any) -> Recorder:
+def play(
+    engine: Engine, scenario: Callable[[Recorder, WebSocketListener], Awaitable[None]], http: Http | None, limits: Any
+) -> Recorder:
     """Run a scenario against a listening engine; at the end everybody must be gone, once each."""
 
     async def main() -> Recorder:
         recorder = Recorder()
-        listener = await serve(recorder, "127.0.0.1", 0, Limits(**{"close_timeout": 8.0, **limits}))
+        all_limits = Limits(**{"close_timeout": 8.0, **limits})
+        listener = await serve(recorder, "127.0.0.1", 0, all_limits, http=http, kind=engine.connection)
         try:
             async with asyncio.timeout(30):
                 await scenario(recorder, listener)
@@ -74,11 +93,18 @@ def run(scenario: Callable[[Recorder, WebSocketListener], Awaitable[None]], **li
         assert kinds.count("closed") == kinds.count("opened")
         return recorder
 
-    return asyncio.run(main())
+    with asyncio.Runner(loop_factory=engine.new_event_loop) as runner:
+        return runner.run(main())
+
+
+@pytest.fixture
+def run(engine: Engine) -> Callable[..., Recorder]:
+    """`run(scenario, http=None, **limits)`: `play` on each engine."""
+    return lambda scenario, http=None, **limits: play(engine, scenario, http, limits)
 
 
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536])
-def test_rs_02_rs_10_messages_of_every_header_size_come_and_go_up_to_the_limit(raw, opcodes, size):
+def test_rs_02_rs_10_messages_of_every_header_size_come_and_go_up_to_the_limit(run, raw, opcodes, size):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.send(opcodes.TEXT, b"t" * size)
@@ -90,7 +116,7 @@ def test_rs_02_rs_10_messages_of_every_header_size_come_and_go_up_to_the_limit(r
 
 
 @pytest.mark.parametrize("pieces", [[65_537], [1 << 20], [40_000, 40_000], [60_000, 5_000, 600]])
-def test_rs_10_a_message_over_the_limit_closes_its_sender_alone(raw, opcodes, pieces):
+def test_rs_10_a_message_over_the_limit_closes_its_sender_alone(run, raw, opcodes, pieces):
     async def scenario(recorder, listener):
         other, client = await raw.open(listener.port), await raw.open(listener.port)
         for index, size in enumerate(pieces):
@@ -105,7 +131,7 @@ def test_rs_10_a_message_over_the_limit_closes_its_sender_alone(raw, opcodes, pi
     run(scenario)
 
 
-def test_rs_03_five_hundred_frames_in_one_write_arrive_complete_and_in_order(raw, opcodes):
+def test_rs_03_five_hundred_frames_in_one_write_arrive_complete_and_in_order(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.writer.write(b"".join(client.frame(opcodes.TEXT, b"%d" % i) for i in range(500)))
@@ -123,7 +149,7 @@ def test_rs_03_five_hundred_frames_in_one_write_arrive_complete_and_in_order(raw
         (b"/%E9%9B%AA", "/%E9%9B%AA"),
     ],
 )
-def test_rs_05_rs_07_the_handler_sees_the_path_in_ascii_and_without_query(raw, asked, path):
+def test_rs_05_rs_07_the_handler_sees_the_path_in_ascii_and_without_query(run, raw, asked, path):
     async def scenario(recorder, listener):
         await raw.open(listener.port, asked)
         await recorder.until(lambda: recorder.log == [("opened", path)])
@@ -132,7 +158,7 @@ def test_rs_05_rs_07_the_handler_sees_the_path_in_ascii_and_without_query(raw, a
     run(scenario)
 
 
-def test_a_handshake_that_comes_byte_by_byte_with_the_first_frame_behind_it_works(raw, opcodes):
+def test_a_handshake_that_comes_byte_by_byte_with_the_first_frame_behind_it_works(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.plain(listener.port)
         for byte in client.request("/雪".encode()) + client.frame(opcodes.TEXT, "é".encode()):
@@ -144,7 +170,7 @@ def test_a_handshake_that_comes_byte_by_byte_with_the_first_frame_behind_it_work
     run(scenario)
 
 
-def test_rs_27_a_plain_get_is_told_to_upgrade(raw):
+def test_rs_27_a_plain_get_is_told_to_upgrade(run, raw):
     async def scenario(recorder, listener):
         client = await raw.plain(listener.port)
         client.writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -168,7 +194,7 @@ def test_rs_27_a_plain_get_is_told_to_upgrade(raw):
     ],
     ids=["tls", "no version", "no colon", "no key", "long header", "long path", "many headers", "newlines"],
 )
-def test_a_hostile_handshake_opens_nothing_and_hinders_nobody(raw, opcodes, hostile):
+def test_a_hostile_handshake_opens_nothing_and_hinders_nobody(run, raw, opcodes, hostile):
     async def scenario(recorder, listener):
         client = await raw.plain(listener.port)
         client.writer.write(hostile)
@@ -184,7 +210,7 @@ def test_a_hostile_handshake_opens_nothing_and_hinders_nobody(raw, opcodes, host
     run(scenario)
 
 
-def test_a_handshake_that_never_comes_is_cut(raw):
+def test_a_handshake_that_never_comes_is_cut(run, raw):
     async def scenario(recorder, listener):
         silent, slow = await raw.plain(listener.port), await raw.plain(listener.port)
         slow.writer.write(b"GET / HTTP/1.1\r\n")
@@ -194,7 +220,7 @@ def test_a_handshake_that_never_comes_is_cut(raw):
     assert run(scenario, handshake_timeout=0.05).log == []
 
 
-def test_half_a_frame_and_then_nothing_is_a_lost_connection(raw, opcodes):
+def test_half_a_frame_and_then_nothing_is_a_lost_connection(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.writer.write(client.frame(opcodes.TEXT, b"hello")[:-2])
@@ -204,7 +230,7 @@ def test_half_a_frame_and_then_nothing_is_a_lost_connection(raw, opcodes):
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_what_was_said_before_the_end_of_the_stream_counts(raw, opcodes):
+def test_what_was_said_before_the_end_of_the_stream_counts(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.writer.write(b"".join(client.frame(opcodes.TEXT, b"x" * 1000) for _ in range(50)))
@@ -215,7 +241,7 @@ def test_what_was_said_before_the_end_of_the_stream_counts(raw, opcodes):
 
 
 @pytest.mark.parametrize("payload", [b"\xff", b"a\xed\xa0\x80", b"\xc3", b"\xf8\x88\x80\x80\x80"])
-def test_text_that_is_no_utf8_closes_with_1007_before_the_handler_sees_it(raw, opcodes, payload):
+def test_text_that_is_no_utf8_closes_with_1007_before_the_handler_sees_it(run, raw, opcodes, payload):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.send(opcodes.TEXT, payload)
@@ -224,7 +250,7 @@ def test_text_that_is_no_utf8_closes_with_1007_before_the_handler_sees_it(raw, o
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_a_message_in_fragments_arrives_whole_even_split_within_a_character_and_around_a_ping(raw, opcodes):
+def test_a_message_in_fragments_arrives_whole_even_split_within_a_character_and_around_a_ping(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         snow = "雪".encode()
@@ -243,7 +269,7 @@ def test_a_message_in_fragments_arrives_whole_even_split_within_a_character_and_
 
 
 @pytest.mark.parametrize("frames", [["unmasked"], ["cont"], ["text", "text"], ["reserved"], ["long ping"]])
-def test_frames_against_the_protocol_close_with_1002(raw, opcodes, frames):
+def test_frames_against_the_protocol_close_with_1002(run, raw, opcodes, frames):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         for name in frames:
@@ -263,7 +289,7 @@ def test_frames_against_the_protocol_close_with_1002(raw, opcodes, frames):
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_a_close_by_the_peer_is_answered_and_told_with_its_code_and_reason(raw, opcodes):
+def test_a_close_by_the_peer_is_answered_and_told_with_its_code_and_reason(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         client.send(opcodes.CLOSE, struct.pack(">H", 4321) + b"done")
@@ -274,7 +300,7 @@ def test_a_close_by_the_peer_is_answered_and_told_with_its_code_and_reason(raw, 
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_rs_20_who_never_answers_the_closing_handshake_is_cut_and_hears_of_nothing_more(raw, opcodes):
+def test_rs_20_who_never_answers_the_closing_handshake_is_cut_and_hears_of_nothing_more(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
 
@@ -296,7 +322,7 @@ def test_rs_20_who_never_answers_the_closing_handshake_is_cut_and_hears_of_nothi
     assert run(scenario, close_timeout=0.05).kinds() == ["opened", "received", "closed"]
 
 
-def test_a_reason_that_a_close_frame_cannot_hold_is_shortened(raw, opcodes):
+def test_a_reason_that_a_close_frame_cannot_hold_is_shortened(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         recorder.on_message = lambda connection, *_: connection.close(4000, "é\ud800" * 100)
@@ -309,7 +335,7 @@ def test_a_reason_that_a_close_frame_cannot_hold_is_shortened(raw, opcodes):
     run(scenario)
 
 
-def test_a_reader_that_does_not_read_is_cut_and_costs_the_others_nothing(raw, opcodes):
+def test_a_reader_that_does_not_read_is_cut_and_costs_the_others_nothing(run, raw, opcodes):
     async def scenario(recorder, listener):
         lazy, other = await raw.open(listener.port), await raw.open(listener.port)
         lazy.writer.transport.pause_reading()
@@ -330,7 +356,7 @@ def test_a_reader_that_does_not_read_is_cut_and_costs_the_others_nothing(raw, op
     run(scenario, max_buffered=1_000_000)
 
 
-def test_rs_11_rs_12_who_answers_each_ping_stays_and_who_only_sends_data_is_cut(raw, opcodes):
+def test_rs_11_rs_12_who_answers_each_ping_stays_and_who_only_sends_data_is_cut(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         await recorder.until(lambda: len(recorder.connections) == 1)
@@ -352,7 +378,7 @@ def test_rs_11_rs_12_who_answers_each_ping_stays_and_who_only_sends_data_is_cut(
     run(scenario, ping_interval=0)
 
 
-def test_rs_11_pings_go_out_by_themselves_and_the_silent_are_cut_at_the_second(raw, opcodes):
+def test_rs_11_pings_go_out_by_themselves_and_the_silent_are_cut_at_the_second(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         assert await client.read() == (opcodes.PING, b"")
@@ -363,7 +389,7 @@ def test_rs_11_pings_go_out_by_themselves_and_the_silent_are_cut_at_the_second(r
 
 
 @pytest.mark.parametrize("kind", ["PING", "PONG", "CONT"])
-def test_a_flood_of_frames_that_carry_nothing_closes_with_1008(raw, opcodes, kind):
+def test_a_flood_of_frames_that_carry_nothing_closes_with_1008(run, raw, opcodes, kind):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         if kind == "CONT":
@@ -375,7 +401,7 @@ def test_a_flood_of_frames_that_carry_nothing_closes_with_1008(raw, opcodes, kin
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_a_handler_that_raises_loses_that_connection_with_1011_and_no_other(raw, opcodes, caplog):
+def test_a_handler_that_raises_loses_that_connection_with_1011_and_no_other(run, raw, opcodes, caplog):
     async def scenario(recorder, listener):
         client, other = await raw.open(listener.port), await raw.open(listener.port)
 
@@ -394,7 +420,7 @@ def test_a_handler_that_raises_loses_that_connection_with_1011_and_no_other(raw,
     assert "broken handler" in caplog.text
 
 
-def test_rs_19_closing_the_listener_closes_everybody_with_1001_and_refuses_new_ones(raw, opcodes):
+def test_rs_19_closing_the_listener_closes_everybody_with_1001_and_refuses_new_ones(run, raw, opcodes):
     async def scenario(recorder, listener):
         clients = [await raw.open(listener.port) for _ in range(3)]
         half_open = await raw.plain(listener.port)
@@ -413,14 +439,12 @@ def test_rs_19_closing_the_listener_closes_everybody_with_1001_and_refuses_new_o
     run(scenario)
 
 
-def test_frames_of_one_turn_of_the_loop_leave_in_one_write(raw, opcodes):
+def test_frames_of_one_turn_of_the_loop_leave_in_one_write(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
         await recorder.until(lambda: len(recorder.connections) == 1)
-        transport = recorder.connections[0]._transport
-        writes = []
-        real = transport.write
-        transport.write = lambda data: (writes.append(len(data)), real(data))
+        (connection,) = recorder.connections
+        connection._transport = CountingTransport(connection._transport)
 
         def three(connection, message, binary):
             for text in (b"one", b"two", b"three"):
@@ -430,15 +454,15 @@ def test_frames_of_one_turn_of_the_loop_leave_in_one_write(raw, opcodes):
         recorder.on_message = three
         client.send(opcodes.TEXT, b"go")
         assert [(await client.read())[1] for _ in range(3)] == [b"one", b"two", b"three"]
-        assert writes == [17]
+        assert connection._transport.writes == [17]
 
     run(scenario)
 
 
-def test_several_addresses_share_one_port_and_a_taken_port_binds_none(raw):
+def test_several_addresses_share_one_port_and_a_taken_port_binds_none(engine, raw):
     async def main():
         recorder = Recorder()
-        first = await serve(recorder, ["127.0.0.1", "localhost"], 0)
+        first = await serve(recorder, ["127.0.0.1", "localhost"], 0, kind=engine.connection)
         with pytest.raises(OSError) as error:  # noqa: PT011 the number says it
             await serve(recorder, "127.0.0.1", first.port)
         assert error.value.errno == errno.EADDRINUSE

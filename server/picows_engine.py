@@ -1,0 +1,149 @@
+"""The engine for many players: picows takes incoming frames apart, uvloop carries them.
+
+Only what costs time goes past `websockets`: whole data frames. The handshake, and every frame that is anything else (a
+control frame, a fragment, one with reserved bits), is handed to the same protocol object as in the other engine, so
+that both keep one contract.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Final
+
+import uvloop
+from picows import WSAutoPingStrategy, WSFrame, WSListener, WSMsgType, WSTransport
+from picows.picows import WSProtocol
+from websockets.frames import Frame as ParsedFrame
+from websockets.frames import Opcode
+
+from server.websockets_connection import WebSocketConnection
+
+_TEXT: Final = WSMsgType.TEXT
+_BINARY: Final = WSMsgType.BINARY
+_SILENT: Final = logging.LoggerAdapter(logging.Logger("picows", logging.CRITICAL + 1))
+"""no Logger itself, for picows gives each connection a child of one"""
+_HANDSHAKE: Final = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+"""what the parser waits for before frames; the real one has been checked and answered by then"""
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The loop that this engine runs on."""
+    return uvloop.new_event_loop()
+
+
+class PicowsConnection(WebSocketConnection):
+    """A connection whose data frames picows parses and unmasks."""
+
+    _reader: FrameReader | None = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The TCP connection is over, by whoever's doing."""
+        self._reader = None
+        super().connection_lost(exc)
+
+    def _parse_frames(self, chunk: bytes) -> None:
+        if not self._opened:
+            super()._parse_frames(chunk)
+            return
+        reader = self._reader
+        if reader is None:
+            reader = self._reader = FrameReader(self, self._limits.max_size)
+        reader.feed(chunk)
+
+    def take_message(self, message: bytes, binary: bool) -> None:
+        """A whole data frame."""
+        if self._binary is not None:  # in the middle of another message
+            self.take_other(ParsedFrame(Opcode.BINARY if binary else Opcode.TEXT, message))
+        elif not self._closing:
+            self._deliver(message, binary)
+
+    def take_other(self, frame: ParsedFrame) -> None:
+        """Any other frame: the protocol object knows what it means."""
+        super()._parse_frames(frame.serialize(mask=True))
+
+    def refuse(self, code: int, reason: str) -> None:
+        """The peer's bytes are no frame that we may take."""
+        if not self._closing:
+            self._fail(code, reason)
+
+
+class FrameReader(WSListener):
+    """picows' parser without its socket: bytes in, frames to a `PicowsConnection`."""
+
+    def __init__(self, connection: PicowsConnection, max_size: int) -> None:
+        self._connection = connection
+        self._failed = False
+        self._parser = WSProtocol(
+            *(None, None, False, lambda _: self, _SILENT, False),
+            *(
+                None,
+                False,
+                0,
+                0,
+                WSAutoPingStrategy.PING_WHEN_IDLE,
+                False,
+            ),  # no timeout, no pings, no pongs: all that is the connection's
+            *(max_size, None, 4096),
+        )
+        self._parser.connection_made(_Wire(self))
+        self.feed(_HANDSHAKE)
+
+    def feed(self, data: bytes) -> None:
+        """Parse some bytes. Frames are delivered from within."""
+        start = 0
+        while start < len(data) and not self._failed:
+            buffer = self._parser.get_buffer(-1)
+            part = data[start : start + len(buffer)]
+            buffer[: len(part)] = part
+            self._parser.buffer_updated(len(part))
+            start += len(part)
+
+    def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
+        """A frame whose length, mask and opcode are in order."""
+        kind = frame.msg_type
+        if (kind == _BINARY or kind == _TEXT) and frame.fin and not (frame.rsv1 or frame.rsv2 or frame.rsv3):
+            self._connection.take_message(frame.get_payload_as_bytes(), kind == _BINARY)
+        else:
+            opcode, data = Opcode(int(kind)), frame.get_payload_as_bytes()
+            flags = bool(frame.rsv1), bool(frame.rsv2), bool(frame.rsv3)
+            self._connection.take_other(ParsedFrame(opcode, data, bool(frame.fin), *flags))
+
+    def fail(self, close: bytes) -> None:
+        """The parser gave up, with this close frame for the peer."""
+        self._failed = True
+        self._connection.refuse(int.from_bytes(close[2:4], "big"), close[4:].decode())
+
+
+class _Wire:
+    """The transport that picows believes to write to: nothing of it reaches the socket."""
+
+    def __init__(self, reader: FrameReader) -> None:
+        self._reader = reader
+
+    def get_extra_info(self, name: str) -> Any:
+        return self if name == "socket" else None
+
+    def fileno(self) -> int:
+        return -1
+
+    def setsockopt(self, *_: int) -> None:
+        pass
+
+    def getsockopt(self, *_: int) -> int:
+        return 0
+
+    def get_write_buffer_size(self) -> int:
+        return 1  # with nothing waiting, it would write to the socket itself
+
+    def write(self, data: bytes) -> None:
+        if data[0] == 0x88:  # the other thing it has to say is the answer to its handshake
+            self._reader.fail(bytes(data))
+
+    def close(self) -> None:
+        pass
+
+    abort = close
