@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import threading
+import warnings
 from collections import deque
 from pathlib import Path
 from typing import Final
@@ -127,7 +128,10 @@ class App:
 
     def _toggle_fullscreen(self) -> None:
         if self._surface.get_flags() & pygame.FULLSCREEN:
-            self._surface = _set_mode(self._windowed, pygame.RESIZABLE, self._software)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # "resized by the OS"
+                for _ in range(2):  # the first only leaves the full screen, and keeps its size
+                    self._surface = _set_mode(self._windowed, pygame.RESIZABLE, self._software)
         else:
             self._windowed = self._surface.get_size()
             self._surface = _set_mode((0, 0), pygame.FULLSCREEN, self._software)
