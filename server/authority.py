@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import unicodedata
-from collections import Counter
 from hmac import compare_digest
 from typing import Final
 
@@ -14,6 +13,7 @@ from game.sim.constants import TICK_RATE
 from game.wire import SERVER, Error, Hello, Message, parse_raw
 from net.clock import Clock
 from net.envelope import WireError, decode_raw
+from server.addresses import Addresses
 from server.engine import Connection
 from server.guard import Guard, Verdict
 from server.log import Log
@@ -66,11 +66,10 @@ class Authority:
         self._log = log
         self._world_rate = world_rate
         self._max_rooms = max_rooms
-        self._max_per_address = max_per_address
         self._log_positions = log_positions
         self._ticks = 0
         self._links: dict[Connection, _Link] = {}
-        self._per_address: Counter[str] = Counter()
+        self._addresses = Addresses(max_per_address)
         self.rooms: dict[str, Room] = {}
         """by name, none of them empty"""
 
@@ -79,10 +78,8 @@ class Authority:
     def opened(self, connection: Connection) -> None:
         """A connection is there; it is nobody yet."""
         link = self._links[connection] = _Link(connection, room_of(connection.path))
-        if connection.address:
-            self._per_address[connection.address] += 1
-            if self._per_address[connection.address] > self._max_per_address:
-                self._refuse(link, Closing(1013, "too many connections from your address"))
+        if not self._addresses.enter(connection.address):
+            self._refuse(link, Closing(1013, "too many connections from your address"))
 
     def received(self, connection: Connection, message: bytes, binary: bool) -> None:
         """One frame: through the guard, out of its envelope, to the room."""
@@ -121,10 +118,7 @@ class Authority:
     def closed(self, connection: Connection, code: int, reason: str) -> None:
         """A connection is gone, and its player with it."""
         link = self._links.pop(connection)
-        if connection.address:
-            self._per_address[connection.address] -= 1
-            if not self._per_address[connection.address]:
-                del self._per_address[connection.address]
+        self._addresses.leave(connection.address)
         self._leave(link, Closing(code, reason))
 
     # -- time
@@ -160,7 +154,7 @@ class Authority:
 
     def _bind(self, link: _Link, peer_id: str, message: Message | None) -> bool:
         """Make the connection that peer, in its room; whether that went well."""
-        send = link.connection.send_text
+        send = link.connection.send
         if isinstance(message, Hello) and message.token:
             link.token = message.token
             self._give_up_seat(link.room_name, peer_id, message.token)
@@ -242,7 +236,7 @@ class Authority:
         if verdict is Verdict.CLOSE:
             self._refuse(link, Closing(1008, reason))
         elif verdict is Verdict.TELL:
-            link.connection.send_text(encode(Error(code, message)))
+            link.connection.send(encode(Error(code, message)))
 
 
 def _id_fault(peer_id: str) -> str | None:

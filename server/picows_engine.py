@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import uvloop
 from picows import WSAutoPingStrategy, WSFrame, WSListener, WSMsgType, WSTransport
-from picows.picows import WSProtocol
+from picows.picows import WSProtocol  # type: ignore[attr-defined] # left out of its stubs
 from websockets.frames import Frame as ParsedFrame
 from websockets.frames import Opcode
 
@@ -77,17 +77,23 @@ class FrameReader(WSListener):
     def __init__(self, connection: PicowsConnection, max_size: int) -> None:
         self._connection = connection
         self._failed = False
+        # no timeout, no pings, no pongs: all that is the connection's
         self._parser = WSProtocol(
-            *(None, None, False, lambda _: self, _SILENT, False),
-            *(
-                None,
-                False,
-                0,
-                0,
-                WSAutoPingStrategy.PING_WHEN_IDLE,
-                False,
-            ),  # no timeout, no pings, no pongs: all that is the connection's
-            *(max_size, None, 4096),
+            host_port=None,
+            ws_path=None,
+            is_client_side=False,
+            ws_listener_factory=lambda _: self,
+            logger=_SILENT,
+            disconnect_on_exception=False,
+            websocket_handshake_timeout=None,
+            enable_auto_ping=False,
+            auto_ping_idle_timeout=0,
+            auto_ping_reply_timeout=0,
+            auto_ping_strategy=WSAutoPingStrategy.PING_WHEN_IDLE,
+            enable_auto_pong=False,
+            max_frame_size=max_size,
+            extra_headers=None,
+            read_buffer_init_size=4096,
         )
         self._parser.connection_made(_Wire(self))
         self.feed(_HANDSHAKE)
@@ -105,10 +111,10 @@ class FrameReader(WSListener):
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         """A frame whose length, mask and opcode are in order."""
         kind = frame.msg_type
-        if (kind == _BINARY or kind == _TEXT) and frame.fin and not (frame.rsv1 or frame.rsv2 or frame.rsv3):
-            self._connection.take_message(frame.get_payload_as_bytes(), kind == _BINARY)
+        if (kind is _TEXT or kind is _BINARY) and frame.fin and not (frame.rsv1 or frame.rsv2 or frame.rsv3):
+            self._connection.take_message(frame.get_payload_as_bytes(), kind is _BINARY)
         else:
-            opcode, data = Opcode(int(kind)), frame.get_payload_as_bytes()
+            opcode, data = Opcode(kind.value), frame.get_payload_as_bytes()
             flags = bool(frame.rsv1), bool(frame.rsv2), bool(frame.rsv3)
             self._connection.take_other(ParsedFrame(opcode, data, bool(frame.fin), *flags))
 

@@ -40,9 +40,10 @@ from game.wire import (
 )
 from net.envelope import encode as encode_envelope
 from net.sync.inputs import InputBuffer
+from server.engine import Frame, text_frame
 
-Send = Callable[[bytes], None]
-"""Takes one text frame for one player."""
+Send = Callable[[Frame], None]
+"""Takes one frame for one player."""
 
 CAPACITY: Final = 64
 """players in one room"""
@@ -78,9 +79,9 @@ class _Player:
         self.emote_at = -math.inf
 
 
-def encode(message: msgspec.Struct) -> bytes:
+def encode(message: msgspec.Struct) -> Frame:
     """One text frame from the server. Every number in it is finite, for all come from integers or were checked."""
-    return _PREFIX + _ENCODER.encode(message) + b"}"
+    return text_frame(_PREFIX + _ENCODER.encode(message) + b"}")
 
 
 class Room:
@@ -172,7 +173,7 @@ class Room:
         if index is None or now - player.emote_at < EMOTE_EVERY:
             return
         player.emote_at = now
-        frame = encode_envelope(peer_id, Event(EMOTE, index))
+        frame = text_frame(encode_envelope(peer_id, Event(EMOTE, index)))
         for other in self._players.values():
             if other is not player:
                 other.send(frame)

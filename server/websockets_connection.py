@@ -30,8 +30,8 @@ _TINY: Final = 128
 class WebSocketConnection(asyncio.Protocol):
     """One TCP connection: bytes into `ServerProtocol`, whole messages into the handler, frames back out.
 
-    Frames written in one turn of the loop leave in one write. Data frames come framed already, past the protocol object,
-    which keeps the handshake, the control frames and the checking of what arrives.
+    Frames written in one turn of the loop leave in one write. Data frames come encoded, past the protocol object, which
+    keeps the handshake, the control frames and the checking of what arrives.
     """
 
     def __init__(
@@ -39,18 +39,19 @@ class WebSocketConnection(asyncio.Protocol):
         handler: Handler,
         limits: Limits,
         http: Http | None,
+        *,
         flusher: Flusher,
-        everyone: set[WebSocketConnection],
-        gone: Callable[[], None],
+        came: Callable[[WebSocketConnection], None],
+        gone: Callable[[WebSocketConnection], None],
     ) -> None:
-        """It enters `everyone` when it is connected, leaves it when it is lost, and calls `gone` then."""
+        """It calls `came` when it is connected and `gone` when it is lost."""
         self.path = ""
         self.address = ""
         self._handler = handler
         self._limits = limits
         self._http = http
         self._flusher = flusher
-        self._everyone = everyone
+        self._came = came
         self._gone = gone
         self._loop = asyncio.get_running_loop()
         self._protocol = ServerProtocol(max_size=limits.max_size, logger=_PROTOCOL_LOGGER)
@@ -134,8 +135,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)  # uvloop's own is none by class
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if peer else "unknown"
-        self._everyone.add(self)
         self._cut_in(self._limits.handshake_timeout, "handshake timed out")
+        self._came(self)
 
     def data_received(self, data: bytes) -> None:
         """Input, parsed a chunk at a time."""
@@ -162,8 +163,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._pending.clear()
         if self._timer is not None:
             self._timer.cancel()
-        self._everyone.discard(self)
-        self._gone()
+        self._gone(self)
         if self._opened:
             received = self._protocol.close_rcvd
             code, reason = (received.code, received.reason) if received is not None else (1006, self._cut_reason)

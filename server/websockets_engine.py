@@ -54,6 +54,7 @@ class WebSocketListener:
             if absent is not None and not self._servers:
                 raise absent
         except OSError:
+            self.port = 0
             await self.close()
             raise
 
@@ -77,13 +78,29 @@ class WebSocketListener:
             timer.cancel()
         for connection in list(self._connections):
             connection.shut(code, reason)
-        self._gone()
+        self._look_around()
         await asyncio.shield(self._all_gone)
 
     def _connection(self) -> WebSocketConnection:
-        return self._kind(self._handler, self._limits, self._http, self._flusher, self._connections, self._gone)
+        return self._kind(
+            self._handler,
+            self._limits,
+            self._http,
+            flusher=self._flusher,
+            came=self._came,
+            gone=self._gone,
+        )
 
-    def _gone(self) -> None:
+    def _came(self, connection: WebSocketConnection) -> None:
+        self._connections.add(connection)
+        if self._closed:  # it was waiting to be accepted
+            connection.shut(1001, "server shutting down")
+
+    def _gone(self, connection: WebSocketConnection) -> None:
+        self._connections.discard(connection)
+        self._look_around()
+
+    def _look_around(self) -> None:
         if self._closed and not self._connections and not self._all_gone.done():
             self._all_gone.set_result(None)
 
@@ -110,6 +127,7 @@ async def serve(
     hosts: str | Sequence[str],
     port: int,
     limits: Limits | None = None,
+    *,
     http: Http | None = None,
     kind: type[WebSocketConnection] = WebSocketConnection,
 ) -> WebSocketListener:

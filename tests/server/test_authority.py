@@ -15,6 +15,7 @@ from net.clock import ManualClock
 from net.transport.base import TransportState
 from net.transport.pair import PairTransport
 from server.authority import Authority
+from server.engine import Frame
 from server.inprocess import connect
 from server.room import CAPACITY, Room
 
@@ -217,6 +218,9 @@ class FakeConnection:
     def __init__(self, address: str) -> None:
         self.path, self.address = "/", address
         self.ending: tuple[int, str] | None = None
+
+    def send(self, frame: Frame) -> None:
+        pass
 
     def send_text(self, text: bytes) -> None:
         pass

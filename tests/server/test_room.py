@@ -29,6 +29,7 @@ from game.wire import (
     pack_input,
     unpack_avatar,
 )
+from server.engine import Frame
 from server.room import CAPACITY, Closing, Room
 
 
@@ -38,8 +39,8 @@ class Peer:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
 
-    def send(self, frame: bytes) -> None:
-        self.frames.append(frame)
+    def send(self, frame: Frame) -> None:
+        self.frames.append(frame.payload)
 
     def said(self, kind: str) -> list[Any]:
         envelopes = [json.loads(frame) for frame in self.frames]
