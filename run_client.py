@@ -20,11 +20,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from game.session.base import Link
+from game.session.match import Match
 from game.session.online import OnlineSession
+from game.session.peer import PeerSession
 from game.session.pilot import BotPilot
 from game.sim.constants import TICK_RATE
 from game.wire import DEFAULT_COLORS, clean_color, clean_name
 from net.clock import MonotonicClock, Pacer
+from net.transport.base import Transport
+from net.transport.broadcast import BroadcastTransport, TransportUnavailableError
 from net.transport.conditioner import Conditions, parse_conditions
 from net.transport.websocket import RetryPolicy, WebSocketTransport
 
@@ -42,7 +46,8 @@ def main(argv: list[str] | None = None) -> int:
     try:
         if arguments.bot:
             return _run_bot(arguments)
-        with _demo(arguments) if arguments.connect is None else contextlib.nullcontext(arguments.connect) as url:
+        alone = arguments.connect is None and arguments.relay is None and arguments.channel is None
+        with _demo(arguments) if alone else contextlib.nullcontext(arguments.connect) as url:
             return _run_window(arguments, url)
     except Mistake as mistake:
         print(f"lagtag: {mistake}", file=sys.stderr)
@@ -56,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--demo", action="store_true", help="a server and a second window of its own (the default)")
     where.add_argument("--connect", metavar="URL", type=_address, help="play on the server at ws://HOST:PORT/ROOM")
+    where.add_argument("--relay", metavar="URL", type=_address, help="play without an authority in a relay's room")
+    where.add_argument("--channel", metavar="NAME", help="play without any server: windows on this machine")
     parser.add_argument("--name", help="what the others call you")
     parser.add_argument("--color", type=_color, help="your colour, #rrggbb")
     parser.add_argument(
@@ -80,8 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_bot(arguments: argparse.Namespace) -> int:
-    if arguments.connect is None:
-        raise Mistake("--bot needs a server to play on: add --connect ws://HOST:PORT/ROOM.")
+    if arguments.connect is None and arguments.relay is None and arguments.channel is None:
+        raise Mistake("--bot needs somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel.")
     clock = MonotonicClock()
     name = _name(arguments)
     session = _session(arguments, arguments.connect, name, clock)
@@ -111,7 +118,7 @@ def _run_bot(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _run_window(arguments: argparse.Namespace, url: str) -> int:
+def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import pygame  # noqa: PLC0415
 
@@ -128,7 +135,7 @@ def _run_window(arguments: argparse.Namespace, url: str) -> int:
     clock = MonotonicClock()
     session = _session(arguments, url, name, clock)
     try:
-        scene = PlayScene(session, "authoritative server", _seed(name), autopilot=arguments.autopilot)
+        scene = PlayScene(session, _title(arguments), _seed(name), autopilot=arguments.autopilot)
         app = App(surface, scene, clock, arguments.screenshots, arguments.fps, software=software)
         if arguments.until_stdin_closes:
             _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
@@ -141,17 +148,30 @@ def _run_window(arguments: argparse.Namespace, url: str) -> int:
     return 0
 
 
-def _session(arguments: argparse.Namespace, url: str, name: str, clock: MonotonicClock) -> OnlineSession:
+def _session(arguments: argparse.Namespace, url: str | None, name: str, clock: MonotonicClock) -> Match:
+    """The match that the arguments ask for: at an authority's `url`, in a relay's room, or on a channel."""
     network, seed = arguments.net
-    return OnlineSession(
-        lambda: WebSocketTransport(url, policy=RetryPolicy.backoff(), queue_while_away=False),
-        clock,
-        name=name,
-        color=arguments.color or "",
-        network=network,
-        seed=seed,
-        where=url,
-    )
+    where: str = arguments.channel or arguments.relay or url or ""
+    kind = OnlineSession if url is not None else PeerSession
+
+    def connect() -> Transport:
+        if arguments.channel is not None:
+            return BroadcastTransport(arguments.channel)
+        return WebSocketTransport(where, policy=RetryPolicy.backoff(), queue_while_away=False, clock=clock)
+
+    try:
+        return kind(connect, clock, name=name, color=arguments.color or "", network=network, seed=seed, where=where)
+    except TransportUnavailableError as error:
+        raise Mistake(str(error)) from error
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    """What kind of game this is, for the screen."""
+    if arguments.channel is not None:
+        return f"channel {clean_name(arguments.channel)}: no server, everyone simulates himself"
+    if arguments.relay is not None:
+        return "relay: everyone simulates himself"
+    return "authoritative server"
 
 
 @contextlib.contextmanager

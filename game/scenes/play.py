@@ -30,7 +30,7 @@ class PlayScene:
 
     def __init__(self, session: Session, title: str, bot_seed: int, *, autopilot: bool = False) -> None:
         self._session = session
-        self._overlay: Store[Overlay] = Store(Overlay(title=title, graph=True))
+        self._overlay: Store[Overlay] = Store(Overlay(title=title, graph=True, authority=session.authoritative))
         self._human = HumanPilot(Held(), Gamepad())
         self._bot = BotPilot(bot_seed, session.arena)
         self._pilot: Pilot = self._bot if autopilot else self._human
@@ -45,7 +45,7 @@ class PlayScene:
             pygame.K_F2: lambda _: self._toggle_prediction(),
             pygame.K_F3: lambda _: self._toggle_reconciliation(),
             pygame.K_F4: lambda _: self._next_motion(),
-            pygame.K_F5: lambda _: self._flip("truth", "Server's truth"),
+            pygame.K_F5: lambda _: self._flip("truth", "Outlines of what has arrived"),
             pygame.K_F6: lambda _: self._flip("graph", "Net graph"),
             pygame.K_F7: lambda _: self._next_preset(),
             pygame.K_F8: self._change_latency,
@@ -133,12 +133,21 @@ class PlayScene:
         if label:
             self._view.toast(f"{label} {_on(on)}")
 
+    def _needs_authority(self) -> bool:
+        if not self._session.authoritative:
+            self._view.toast("There is no server here: everyone simulates himself")
+        return self._session.authoritative
+
     def _toggle_prediction(self) -> None:
+        if not self._needs_authority():
+            return
         on = not self._session.techniques.get().prediction
         self._session.techniques.set(lambda old: msgspec.structs.replace(old, prediction=on))
         self._view.toast(f"Prediction {_on(on)}" + ("" if on else ": you wait for the server"))
 
     def _toggle_reconciliation(self) -> None:
+        if not self._needs_authority():
+            return
         on = not self._session.techniques.get().reconciliation
         self._session.techniques.set(lambda old: msgspec.structs.replace(old, reconciliation=on))
         self._view.toast(f"Reconciliation {_on(on)}" + ("" if on else ": the server's old state pulls you back"))

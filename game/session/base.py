@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -153,6 +153,8 @@ class Frame:
 class Session(Protocol):
     """A match as one player sees it. Everything that is not motion stands in a store, to be subscribed to."""
 
+    authoritative: ClassVar[bool]
+    """whether somebody else owns the truth; otherwise there is nothing to predict and to reconcile"""
     arena: Arena
     presence: Store[dict[str, Person]]
     """who is here, by peerId, own one included"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -46,6 +46,8 @@ class Report(msgspec.Struct):
 
 class Match(ABC):
     """The common half of a `Session`. `connect` is called once now and once a `retry`."""
+
+    authoritative: ClassVar[bool]
 
     def __init__(
         self,
@@ -108,6 +110,10 @@ class Match(ABC):
     @abstractmethod
     def _draw(self, now: float, dt: float, pilot: Pilot) -> Frame:
         """Say what to draw, `dt` seconds after the last time."""
+
+    @abstractmethod
+    def set_away(self, away: bool) -> None:
+        """Tell the others that nobody looks at this window, or somebody does again."""
 
     # -- the session's life
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import secrets
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -53,6 +53,8 @@ SILENCE: Final = 1.0
 
 class OnlineSession(Match):
     """`Session` over any transport that reaches an authority."""
+
+    authoritative: ClassVar[bool] = True
 
     @property
     def predicted(self) -> Avatar:

@@ -37,10 +37,10 @@ class Legend(Panel):
         """(key, what, how it stands): a bool is drawn as a switch."""
         techniques, overlay = self.techniques, self.overlay
         return [
-            ("F2", "Prediction", techniques.prediction),
-            ("F3", "Reconciliation", techniques.reconciliation),
+            ("F2", "Prediction", techniques.prediction if overlay.authority else "no server"),
+            ("F3", "Reconciliation", techniques.reconciliation if overlay.authority else "no server"),
             ("F4", "Remote motion", _MODES[techniques.remote_motion]),
-            ("F5", "Server truth", overlay.truth),
+            ("F5", "Server truth" if overlay.authority else "As received", overlay.truth),
             ("F6", "Net graph", overlay.graph),
             ("F7", "Network", overlay.preset),
             ("F8", "Latency", f"+{overlay.latency_ms:.0f} ms"),

@@ -15,5 +15,7 @@ class Overlay(msgspec.Struct, frozen=True):
     """name of the network preset"""
     latency_ms: float = 0.0
     """one-way latency added on top of the preset"""
+    authority: bool = True
+    """whether there is a server that owns the truth; otherwise prediction and reconciliation have no meaning"""
     title: str = ""
     """what kind of game this is, for example "authoritative server" """
