@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, cast, runtime_checkable
 
 import msgspec
 
@@ -23,7 +23,7 @@ class TransportState(StrEnum):
     CLOSING = "closing"
     """closed by us, the other side has not confirmed yet"""
     CLOSED = "closed"
-    """closed by us, refused, or given up"""
+    """closed by us, refused, given up, or not asked to connect yet"""
 
 
 class ConnectionStatus(msgspec.Struct, frozen=True):
@@ -66,6 +66,14 @@ class Transport(Protocol):
         ...
 
     @property
+    def reliable_ordered(self) -> bool:
+        """Whether each peer gets all that is sent, once and in order, for as long as the connection lasts.
+
+        Reliable ends where a queue is full: `traffic.dropped` counts what was given up there.
+        """
+        ...
+
+    @property
     def status(self) -> ConnectionStatus:
         """The connection as of the last `poll()`."""
         ...
@@ -105,3 +113,28 @@ class Transport(Protocol):
     def close(self) -> None:
         """Stop for good: no more callbacks, no thread, no socket. Safe to call twice."""
         ...
+
+
+class ReliableOrderedTransport(Transport, Protocol):
+    """A transport that loses nothing and keeps the order, which a type checker can see."""
+
+    @property
+    def reliable_ordered(self) -> Literal[True]:
+        """As the type says."""
+        ...
+
+
+class DeliveryError(TypeError):
+    """A transport was handed over where one is needed that loses nothing and keeps the order."""
+
+
+def require_reliable_ordered(transport: Transport) -> ReliableOrderedTransport:
+    """The same transport, if it says that it is one. Raises DeliveryError otherwise.
+
+    For what only the running program knows: a transport from a variable, or whose conditions decide.
+    """
+    if getattr(transport, "reliable_ordered", False) is not True:
+        raise DeliveryError(
+            f"{type(transport).__name__} may lose messages or change their order, and this needs one that does not"
+        )
+    return cast(ReliableOrderedTransport, transport)

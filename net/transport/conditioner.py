@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from net.clock import Clock
 from net.envelope import Envelope, decode, encode
-from net.transport.base import ConnectionStatus, Traffic, Transport, TransportState
+from net.transport.base import ConnectionStatus, ReliableOrderedTransport, Traffic, Transport, TransportState
 from net.transport.conditions import PRESETS, Conditions, parse_conditions
 from net.transport.endpoint import Endpoint, check_bytes
 from net.transport.lane import Lane
 
-__all__ = ["PRESETS", "ConditionedTransport", "Conditions", "parse_conditions"]
+__all__ = ["PRESETS", "ConditionedTransport", "Conditions", "OrderedConditionedTransport", "parse_conditions"]
 
 
 class ConditionedTransport(Endpoint):
@@ -44,6 +44,11 @@ class ConditionedTransport(Endpoint):
             inner.subscribe_bytes(self._arrived),
             inner.subscribe_status(self._status_changed),
         )
+
+    @property
+    def reliable_ordered(self) -> bool:
+        """Whether `inner` is, and the conditions of both directions keep the order."""
+        return self._inner.reliable_ordered and self.up.ordered and self.down.ordered
 
     @property
     def status(self) -> ConnectionStatus:
@@ -154,6 +159,37 @@ class ConditionedTransport(Endpoint):
             self._down.empty()
         self._was_open = is_open
         self._statuses.notify(status)
+
+
+class OrderedConditionedTransport(ConditionedTransport):
+    """The same for those who need a transport that keeps the order: its conditions can never be `ordered=False`."""
+
+    def __init__(
+        self,
+        inner: ReliableOrderedTransport,
+        clock: Clock,
+        up: Conditions | None = None,
+        down: Conditions | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Raises ValueError for conditions that are not ordered."""
+        _check_ordered(up, down)
+        super().__init__(inner, clock, up, down, seed)
+
+    @property
+    def reliable_ordered(self) -> Literal[True]:
+        """As the type says."""
+        return True
+
+    def set(self, up: Conditions | None = None, down: Conditions | None = None) -> None:
+        """Change the conditions as above. Raises ValueError for some that are not ordered, and changes nothing."""
+        _check_ordered(up, down)
+        super().set(up, down)
+
+
+def _check_ordered(*directions: Conditions | None) -> None:
+    if any(conditions is not None and not conditions.ordered for conditions in directions):
+        raise ValueError("ordered=no is not possible here: what is played over this connection needs the order")
 
 
 def _size(message: Envelope | bytes) -> int:

@@ -32,12 +32,17 @@ BREATH: Final = 0.02
 
 
 class Link:
-    """Runs an event loop in a daemon thread. The owner reads `inbox`, writes `outbox`, and calls the rest."""
+    """Runs an event loop in a daemon thread. The owner reads `inbox`, writes `outbox`, and calls the rest.
+
+    A life lasts from `connect` over all reconnects to the CLOSED that ends it. There is one at a time.
+    """
 
     def __init__(self, dialer: Dialer, policy: RetryPolicy, outbox: Outbox, clock: Clock, keep: bool) -> None:
         """`keep`: what was sent to a connection that got lost goes to the next one. Otherwise it is thrown away."""
         self.inbox: deque[tuple[float, str | bytes | ConnectionStatus]] = deque()
         """what has arrived, in order, and when: text, binary, and what became of the connection"""
+        self.watchers: deque[Callable[[], object]] = deque()
+        """to be called when something arrives, once each, by any thread"""
         self.messages_up = 0
         self.bytes_up = 0
         self._dialer = dialer
@@ -48,41 +53,59 @@ class Link:
         self._connections = 0
         self._connection: ClientConnection | None = None
         self._filled = asyncio.Event()
-        self._again = asyncio.Event()
         self._woken = False
-        self._loop = asyncio.new_event_loop()
-        self._task = self._loop.create_task(self._live())
+        self._lives: asyncio.Queue[asyncio.Task[None] | None] = asyncio.Queue()
+        self._life: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="websocket", daemon=True)
-        self._thread.start()
 
     # Called by the owner's thread.
 
     def wake(self) -> None:
         """Say that the outbox has been filled. One wake-up serves all that is put before the loop looks."""
-        if not self._woken:
+        if not self._woken and self._loop is not None:
             self._woken = True
             self._call(self._wake)
 
-    def retry(self) -> None:
-        """Try again after having given up."""
-        self._call(self._again.set)
+    def connect(self) -> None:
+        """Begin a new life."""
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread.start()
+        self._call(self._begin)
+
+    def disconnect(self) -> None:
+        """End the life: send what is in the outbox if there is a connection, and close it. Nothing between lives."""
+        self._call(self._hang_up)
 
     def stop(self) -> None:
-        """Send what is in the outbox if there is a connection, close it, and end the thread: within a second."""
-        self._call(self._task.cancel)
-        self._thread.join(2 * FAREWELL)
+        """The same, and end the thread: within a second."""
+        if self._loop is not None:
+            self._call(self._stop)
+            self._thread.join(2 * FAREWELL)
+
+    def put(self, item: str | bytes | ConnectionStatus) -> None:
+        """Append to the inbox. The loop's thread does so too."""
+        self.inbox.append((self._clock.now(), item))
+        self.call_watchers()
+
+    def call_watchers(self) -> None:
+        """Call who waits for something to arrive."""
+        while self.watchers:
+            with contextlib.suppress(IndexError):  # it has just been taken back
+                self.watchers.popleft()()
 
     def _call(self, function: Callable[[], object]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(function)
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(function)
 
     # Called by the loop's thread.
 
     def _run(self) -> None:
+        assert self._loop is not None
         try:
-            self._loop.run_until_complete(self._task)
-        except asyncio.CancelledError:
-            self._loop.run_until_complete(self._part())
+            self._loop.run_until_complete(self._live())
         except Exception:
             _log.exception("the connection's thread ended")
             self._announce(TransportState.CLOSED, reason="internal error")
@@ -95,11 +118,31 @@ class Link:
         self._woken = False
         self._filled.set()
 
+    def _begin(self) -> None:
+        self._life = asyncio.ensure_future(self._come_and_go())
+        self._lives.put_nowait(self._life)
+
+    def _hang_up(self) -> None:
+        if self._life is not None and not self._life.cancelling():
+            self._life.cancel()
+
+    def _stop(self) -> None:
+        self._hang_up()
+        self._lives.put_nowait(None)
+
     def _announce(self, state: TransportState, attempt: int = 0, code: int | None = None, reason: str = "") -> None:
-        status = ConnectionStatus(state, attempt, self._policy.tries, code, reason)
-        self.inbox.append((self._clock.now(), status))
+        self.put(ConnectionStatus(state, attempt, self._policy.tries, code, reason))
 
     async def _live(self) -> None:
+        while (life := await self._lives.get()) is not None:
+            await asyncio.wait((life,))
+            if life.cancelled():
+                self._announce(TransportState.CLOSED, 0, *await self._part())
+            else:
+                life.result()
+
+    async def _come_and_go(self) -> None:
+        """Connect, and connect again, until the policy says that it is enough."""
         attempt = 0
         while True:
             code: int | None = None
@@ -111,15 +154,11 @@ class Link:
                 attempt = 0
                 code, reason = await self._serve(connection)
             if attempt >= self._policy.tries or self._policy.final(code):
-                self._again.clear()
                 self._announce(TransportState.CLOSED, attempt, code, reason)
-                await self._again.wait()
-                attempt = 0
-                self._announce(TransportState.CONNECTING)
-            else:
-                attempt += 1
-                self._announce(TransportState.CONNECTING, attempt, code, reason)
-                await asyncio.sleep(self._policy.delay(attempt, random.random()))
+                return
+            attempt += 1
+            self._announce(TransportState.CONNECTING, attempt, code, reason)
+            await asyncio.sleep(self._policy.delay(attempt, random.random()))
 
     async def _serve(self, connection: ClientConnection) -> tuple[int, str]:
         """Carry frames until the connection ends, and return its close code and reason."""
@@ -130,7 +169,7 @@ class Link:
         try:
             while True:
                 message = await connection.recv()
-                self.inbox.append((self._clock.now(), message))
+                self.put(message)
                 while len(self.inbox) >= INBOX_LIMIT:
                     await asyncio.sleep(BREATH)
         except ConnectionClosed as closed:
@@ -158,17 +197,21 @@ class Link:
             self.bytes_up += len(outgoing.frame)
             await connection.send(outgoing.frame, text=not outgoing.binary)
 
-    async def _part(self) -> None:
-        """Say good-bye if there is somebody to say it to, and cut the connection if the answer takes too long."""
-        connection = self._connection
+    async def _part(self) -> tuple[int, str]:
+        """Say good-bye if there is somebody to say it to, cut the connection if the answer takes too long.
+
+        Returns close code and reason.
+        """
+        connection, self._connection = self._connection, None
         if connection is None:
-            return
+            return 1000, ""
         with contextlib.suppress(TimeoutError, ConnectionClosed):
             async with asyncio.timeout(FAREWELL):
                 await self._flush(connection)
                 await connection.close()
         connection.transport.abort()
         await connection.wait_closed()
+        return connection.close_code or 1006, connection.close_reason or ""
 
 
 def _ending(closed: ConnectionClosed) -> tuple[int, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from net.envelope import Envelope
 from net.transport.base import TransportState
@@ -25,6 +25,8 @@ class LocalTransport(Endpoint):
     Nothing is encoded, so `traffic` counts messages, and bytes of binary ones only. What is sent from inside a
     callback to a peer that is busy with a message reaches it right after that message.
     """
+
+    reliable_ordered: Final = True
 
     def __init__(self, hub: LocalHub, peer_id: str | None = None) -> None:
         super().__init__(peer_id, TransportState.OPEN)

@@ -24,6 +24,9 @@ class Outbox:
         self._limit_bytes = limit_bytes
         self._bytes_in = 0
         self._bytes_out = 0
+        self._puts = 0
+        self._takes = 0
+        self._held_from: int | None = None
         self.refused = 0
         """frames that did not fit; counted by the thread that puts"""
         self.stale = 0
@@ -40,18 +43,28 @@ class Outbox:
             self.refused += 1
             return False
         self._bytes_in += size
+        self._puts += 1
         self._queue.append(outgoing)
         return True
 
     def take(self) -> Outgoing | None:
-        """The oldest frame, or None."""
-        if not self._queue:
+        """The oldest frame, or None if there is none but held ones."""
+        if not self._queue or self._takes == self._held_from:
             return None
         outgoing = self._queue.popleft()
+        self._takes += 1
         self._bytes_out += len(outgoing.frame)
         return outgoing
 
+    def hold(self) -> None:
+        """Keep what is put from now on until `release`."""
+        self._held_from = self._puts
+
+    def release(self) -> None:
+        """Let what was kept be taken."""
+        self._held_from = None
+
     def discard(self) -> None:
-        """Throw away and count everything."""
+        """Throw away and count everything that is not held."""
         while self.take() is not None:
             self.stale += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from net.envelope import encode
 from net.transport.base import ConnectionStatus, TransportState
@@ -16,6 +16,8 @@ class PairTransport(Endpoint):
     It is open from the start, and closed for good when the other end closes. With Delivery.SEND everything arrives
     inside the sender's `send`; with Delivery.POLL it waits for `poll`.
     """
+
+    reliable_ordered: Final = True
 
     def __init__(self, end: WireEnd, peer_id: str | None = None) -> None:
         super().__init__(peer_id, TransportState.OPEN)

@@ -46,6 +46,8 @@ class Lab:
 class Fake(Endpoint):
     """A transport whose connection a test opens and loses."""
 
+    reliable_ordered = True
+
     def __init__(self) -> None:
         super().__init__("me", TransportState.CONNECTING)
         self.sent: list[Any] = []

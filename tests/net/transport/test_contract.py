@@ -6,6 +6,7 @@ import itertools
 import logging
 import math
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from net.clock import ManualClock
 from net.envelope import Envelope
 from net.transport.base import ConnectionStatus, Transport, TransportState
+from net.transport.broadcast import BroadcastTransport
 from net.transport.conditioner import ConditionedTransport, Conditions
 from net.transport.local import LocalHub, LocalTransport
 from net.transport.pair import pair
@@ -24,8 +26,6 @@ from net.transport.wire import Delivery
 class Room:
     """Some transports that hear each other. `step` lets a little time pass for all of them."""
 
-    wire = True
-    """whether messages are encoded"""
     size = 3
     """how many fit in"""
 
@@ -54,9 +54,7 @@ class Room:
 
 def local(request: pytest.FixtureRequest) -> Room:
     hub = LocalHub()
-    room = Room(lambda peer_id: LocalTransport(hub, peer_id))
-    room.wire = False
-    return room
+    return Room(lambda peer_id: LocalTransport(hub, peer_id))
 
 
 def conditioned(request: pytest.FixtureRequest) -> Room:
@@ -73,9 +71,7 @@ def conditioned(request: pytest.FixtureRequest) -> Room:
 
 def conditioned_perfectly(request: pytest.FixtureRequest) -> Room:
     hub = LocalHub()
-    room = Room(lambda peer_id: ConditionedTransport(LocalTransport(hub, peer_id), ManualClock()))
-    room.wire = False
-    return room
+    return Room(lambda peer_id: ConditionedTransport(LocalTransport(hub, peer_id), ManualClock()))
 
 
 def paired(delivery: Delivery) -> Callable[[pytest.FixtureRequest], Room]:
@@ -103,14 +99,22 @@ def websocket(request: pytest.FixtureRequest) -> Room:
     return room
 
 
-ROOMS = {
-    "local": local,
+def broadcast(request: pytest.FixtureRequest) -> Room:
+    channel = str(uuid.uuid4())  # tests may run beside each other
+    return Room(lambda peer_id: BroadcastTransport(channel, peer_id=peer_id))
+
+
+AS_OBJECTS = {"local": local, "conditioned perfectly": conditioned_perfectly}
+"""nothing is encoded here: the very objects are handed over"""
+ENCODED = {
     "conditioned": conditioned,
-    "conditioned perfectly": conditioned_perfectly,
     "pair": paired(Delivery.SEND),
     "pair polled": paired(Delivery.POLL),
+    "broadcast": broadcast,
     "websocket": websocket,
 }
+ROOMS = AS_OBJECTS | ENCODED
+encoded = pytest.mark.parametrize("room", ENCODED, indirect=True)
 
 
 @pytest.fixture(params=ROOMS)
@@ -131,7 +135,9 @@ def heard_by(transport: Transport) -> list[Any]:
 
 
 def test_it_is_a_transport(room: Room) -> None:
-    assert isinstance(room.join(), Transport)
+    transport = room.join()
+    assert isinstance(transport, Transport)
+    assert isinstance(transport.reliable_ordered, bool)
 
 
 def test_tl01_every_other_gets_it_once_with_the_senders_id_and_the_sender_does_not(room: Room) -> None:
@@ -192,9 +198,8 @@ def test_a_binary_message_is_bytes_and_nothing_else(room: Room, bad: Any) -> Non
     assert heard == ["still alive"]
 
 
+@encoded
 def test_en09_what_json_cannot_hold_is_refused_at_send_and_harms_nothing(room: Room) -> None:
-    if not room.wire:
-        pytest.skip("nothing is encoded here")
     a, b = room.join(), room.join()
     heard = heard_by(b)
     for bad in (math.nan, {"x": [math.inf]}, object(), "\ud800", {(1,): 1}):
@@ -205,9 +210,8 @@ def test_en09_what_json_cannot_hold_is_refused_at_send_and_harms_nothing(room: R
     assert heard == ["still alive"]
 
 
+@encoded
 def test_what_is_sent_may_be_changed_afterwards(room: Room) -> None:
-    if not room.wire:
-        pytest.skip("the very object is handed over here")
     a, b = room.join(), room.join()
     heard = heard_by(b)
     value = {"n": 1}

@@ -68,3 +68,21 @@ def test_two_threads_lose_and_double_nothing() -> None:
             time.sleep(0)
     taker.join(10)
     assert taken == list(range(total))
+
+
+def test_gs06_what_is_put_while_it_holds_waits_for_its_release() -> None:
+    box = Outbox(3, 1000)
+    box.put(frame(1))
+    box.put(frame(2))
+    assert box.take() == frame(1)
+    box.hold()
+    box.put(frame(3))
+    assert [box.take(), box.take(), box.take()] == [frame(2), None, None]
+    assert [box.put(frame(n)) for n in (4, 5, 6)] == [True, True, False], "what is held counts"
+    box.discard()
+    assert (len(box), box.stale) == (3, 0)
+    box.release()
+    assert [box.take() for _ in range(4)] == [frame(3), frame(4), frame(5), None]
+    box.hold()
+    box.put(frame(7))
+    assert box.take() is None

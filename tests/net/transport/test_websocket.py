@@ -281,8 +281,8 @@ def test_tw11_it_does_not_come_back_after_a_refusal_until_told_to(
     ann.until_state(CLOSED)
     assert ann.transport.status == ConnectionStatus(CLOSED, 0, 1000, code, "you are not welcome")
     assert len(relay.seen) == 1
-    ann.transport.retry()
-    ann.transport.retry()
+    ann.transport.connect()
+    ann.transport.connect()
     ann.until_state(OPEN)
     assert ann.story == [("open", 0), ("closed", 0), ("connecting", 0), ("open", 0)]
     relay.close(code, "still not")
@@ -290,15 +290,15 @@ def test_tw11_it_does_not_come_back_after_a_refusal_until_told_to(
     assert len(relay.seen) == 2
 
 
-def test_retry_while_connected_or_closed_does_nothing(relay: Any, client: Any) -> None:
+def test_gs03_connect_while_connected_or_closed_does_nothing(relay: Any, client: Any) -> None:
     ann = client(relay.url)
-    ann.transport.retry()
+    ann.transport.connect()
     ann.until_state(OPEN)
-    ann.transport.retry()
+    ann.transport.connect()
     relay.close(4000)
     ann.until_state(CLOSED)
     ann.transport.close()
-    ann.transport.retry()
+    ann.transport.connect()
     assert len(relay.seen) == 1
 
 
