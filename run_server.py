@@ -1,4 +1,4 @@
-"""Start the authoritative server: `run_server.py --help` says how."""
+"""Start the authoritative server, or with `relay` the relay: `run_server.py [relay] --help` says how."""
 
 from __future__ import annotations
 

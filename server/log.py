@@ -33,11 +33,15 @@ def text_line(event: str, fields: Mapping[str, Any]) -> str:
     match event:
         case "listening":
             others = "".join(f"\n  others connect to {url}" for url in fields.get("addresses", ()))
-            return f"listening on {fields['url']}{others}"
+            return f"listening on {fields['url']} by {fields['engine']}{others}"
         case "join":
             return f"{who} joined {room} ({fields['players']} there)"
         case "leave":
             return f"{who} left {room} ({fields['players']} there): {why}"
+        case "connect":
+            return f"{who} came to {room} ({fields['count']} there)"
+        case "disconnect":
+            return f"{who} went from {room} ({fields['count']} there): {why}"
         case "refused":
             return f"{who} was refused{' by ' + room if room else ''}: {why}"
         case _:

@@ -10,7 +10,7 @@ from server.addresses import Addresses
 from server.engine import Connection, Http, Limits, binary_frame, text_frame
 from server.engines import choose
 from server.log import Log
-from server.room_path import room_of
+from server.room_path import room_of, url_of
 from server.websockets_engine import WebSocketListener
 
 MAX_SIZE: Final = 65_536
@@ -196,7 +196,9 @@ class RelayServer:
         except OSError as error:
             self._log("failed", reason=str(error))
             raise
-        self._log("listening", port=self._listener.port, engine=self.engine)
+        if hosts:
+            port = self._listener.port
+            self._log("listening", url=url_of(hosts[0], port), port=port, engine=self.engine)
 
     async def _close(self) -> None:
         await asyncio.wait([self._listening])

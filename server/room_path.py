@@ -37,5 +37,10 @@ def room_of(target: str) -> str:
     return "/" + "".join(_encoded(byte) for byte in "/".join(segments).encode("utf-8", "replace"))
 
 
+def url_of(host: str, port: int) -> str:
+    """The URL of a server's room `/`."""
+    return f"ws://[{host}]:{port}/" if ":" in host else f"ws://{host}:{port}/"
+
+
 def _encoded(byte: int) -> str:
     return chr(byte) if byte in _KEPT else f"%{byte:02X}"

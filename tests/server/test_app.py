@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from net.clock import ManualClock
-from server.app import Ticker
+from server.engines import choose
+from server.ticker import Ticker
 
 HELLO = {"t": "hello", "protocol": 1, "name": "Ada 雪😀"}
 
@@ -22,7 +23,7 @@ def test_as_01_rs_22_the_first_line_says_where_and_joins_leaves_and_refusals_fol
     server = start_server("--port", "0", "--log", "json")
     first = json.loads(server.line())
     port = first["port"]
-    assert first == {"event": "listening", "url": f"ws://127.0.0.1:{port}/", "port": port}
+    assert first == {"event": "listening", "url": f"ws://127.0.0.1:{port}/", "port": port, "engine": choose().name}
 
     async def play():
         ada = await raw.open(port, "/plaza?x=1")
@@ -176,7 +177,7 @@ def test_names_are_logged_on_terminals_that_know_only_ascii(start_server, raw, m
     server = start_server("--port", "0")
     line = server.line()
     assert line.startswith("listening on ws://127.0.0.1:")
-    port = int(line.rsplit(":", 1)[1].strip("/\n"))
+    port = int(line.split(":")[2].split("/")[0])
 
     async def play():
         client = await raw.open(port)

@@ -20,7 +20,13 @@ def test_a_json_line_is_one_ascii_object_whatever_a_name_holds():
 @pytest.mark.parametrize(
     ("event", "fields", "text"),
     [
-        ("listening", {"url": "ws://a/", "port": 1}, "listening on ws://a/"),
+        ("listening", {"url": "ws://a/", "port": 1, "engine": "e"}, "listening on ws://a/ by e"),
+        ("connect", {"room": "/", "address": "10.0.0.7", "count": 2}, "10.0.0.7 came to / (2 there)"),
+        (
+            "disconnect",
+            {"room": "/", "address": "10.0.0.7", "count": 0, "code": 1006, "reason": ""},
+            "10.0.0.7 went from / (0 there): 1006",
+        ),
         ("join", {"room": "/", "peer": "p", "name": "Ada", "players": 2}, "Ada joined / (2 there)"),
         (
             "leave",
@@ -39,7 +45,9 @@ def test_a_text_line_reads_like_a_sentence(event: str, fields: dict[str, object]
 
 
 def test_lan_addresses_stand_below_the_first_line():
-    assert text_line("listening", {"url": "ws://a/", "addresses": ["ws://b/"]}).splitlines()[1].endswith("ws://b/")
+    assert text_line("listening", {"url": "ws://a/", "engine": "e", "addresses": ["ws://b/"]}).endswith(
+        "\n  others connect to ws://b/"
+    )
 
 
 def test_lines_come_out_in_order_and_close_waits_for_them():

@@ -1,0 +1,39 @@
+"""The steps of a server's rooms, at the rate of the simulation, on the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from game.sim.constants import TICK_RATE
+from net.clock import Clock
+from net.sync.fixedstep import FixedStep
+
+
+class Ticker:
+    """Calls `tick` at a fixed rate on the event loop, each step with the time that it was due at."""
+
+    def __init__(self, clock: Clock, tick: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._tick = tick
+        self._steps = FixedStep(TICK_RATE)
+        self._loop = asyncio.get_running_loop()
+        self._run()
+
+    @property
+    def dropped(self) -> int:
+        """Steps that were left out because the process was too late for them."""
+        return self._steps.dropped
+
+    def stop(self) -> None:
+        """No more steps."""
+        self._timer.cancel()
+
+    def _run(self) -> None:
+        steps = self._steps
+        due = steps.due(self._clock.now())
+        try:
+            for left in range(due, 0, -1):
+                self._tick(steps.next_at - left / steps.rate)
+        finally:
+            self._timer = self._loop.call_later(max(0.0, steps.next_at - self._clock.now()), self._run)
