@@ -168,9 +168,9 @@ def _session(arguments: argparse.Namespace, url: str | None, name: str, clock: M
 def _title(arguments: argparse.Namespace) -> str:
     """What kind of game this is, for the screen."""
     if arguments.channel is not None:
-        return f"channel {clean_name(arguments.channel)}: no server, everyone simulates himself"
+        return "no server: a channel"
     if arguments.relay is not None:
-        return "relay: everyone simulates himself"
+        return "no authority: a relay"
     return "authoritative server"
 
 
