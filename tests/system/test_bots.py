@@ -70,3 +70,15 @@ def test_no_display_is_one_sentence_and_exit_code_2(server: Any, start: Any):
     errors = "".join(program.errors)
     assert errors.count("\n") == 1
     assert "no display" in errors
+
+
+def test_bots_play_over_a_relay_without_an_authority(start: Any):
+    relay = start("run_server.py", "relay", "--port", "0", "--log", "json")
+    url = relay.line()["url"] + "attic"
+    bots = [start("run_client.py", "--bot", "--relay", url, "--name", n, "--seconds", "5") for n in ("Борис", "桜")]
+    for bot in bots:
+        report = bot.line()
+        assert bot.wait() == 0
+        assert report["peers_seen"] == 1
+        assert report["snapshots"] > 20
+        assert report["distance_units"] > 5

@@ -134,3 +134,21 @@ def test_the_demo_ends_with_its_first_window_however_that_ends(start: Any, scree
     demo.wait()
     _, alive = psutil.wait_procs(children, PATIENCE)
     assert not alive
+
+
+def test_windows_without_a_server_see_each_other_and_say_what_game_this_is(start: Any, screen: dict[str, str]):
+    channel = f"test-{os.getpid()}-{time.monotonic_ns()}"
+    windows = [
+        start("run_client.py", "--channel", channel, "--name", name, "--log", "json", "--software", env=screen)
+        for name in ("Zoë", "桜")
+    ]
+    line = windows[1].until(lambda line: len(line["avatars"]) == 2 and line["link"] == "connected")
+    assert line["authority"] is False
+    assert line["title"] == "no server: a channel"
+    seen = windows[0].until(lambda line: len(line["avatars"]) == 2)
+    assert {avatar["name"] for avatar in seen["avatars"].values()} == {"Zoë", "桜"}
+    press(screen, line["window"], "2")
+    windows[0].until(lambda line: "Nice one!" in [avatar["emote"] for avatar in line["avatars"].values()])
+    press(screen, line["window"], "Escape")
+    assert windows[1].wait() == 0
+    windows[0].until(lambda line: len(line["avatars"]) == 1)
