@@ -23,6 +23,8 @@ PEER_LIMIT: Final = 256
 """peers that are kept: whoever invents more ids is not listened to"""
 ANSWER_GAP: Final = 0.1
 """seconds between two states sent for newcomers: whoever invents ids must not make everybody shout"""
+STALEST: Final = 1.0
+"""seconds that a message may have waited to be polled; a stamp that is older is of another clock"""
 ROUNDING: Final = 1e-6
 """share of a beat by which one may be early: sums of floating-point steps fall short of the beat that they mean"""
 
@@ -201,7 +203,7 @@ class PresenceSync(Generic[L, P]):
                 self._remove(peer_id)
 
     def _heard(self, message: Envelope | bytes) -> None:
-        heard = self._codec.read(message, self._clock.now())
+        heard = self._codec.read(message, self._arrival(message))
         if heard is None:
             return
         peer_id = heard.peer_id
@@ -211,6 +213,12 @@ class PresenceSync(Generic[L, P]):
             self._remove(peer_id)
         else:
             self._take(heard)
+
+    def _arrival(self, message: Envelope | bytes) -> float:
+        """When a message arrived: waiting for a frame must not shake what is drawn. Now, unless on this clock."""
+        now = self._clock.now()
+        at = message.at if isinstance(message, Envelope) else None
+        return at if at is not None and 0.0 <= now - at <= STALEST else now
 
     def _take(self, heard: Heard[P]) -> None:
         peers, peer_id = self.store.get(), heard.peer_id
