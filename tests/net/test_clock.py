@@ -1,5 +1,7 @@
 """Clocks and the pacer, on literal times."""
 
+import itertools
+
 import pytest
 
 from net.clock import ManualClock, MonotonicClock, Pacer
@@ -45,7 +47,7 @@ def paced(work: list[float]) -> tuple[list[float], list[float]]:
 
 def test_frames_start_a_period_apart_whatever_their_work():
     starts, sleeps = paced([0.001, 0.012, 0.004, 0.016, 0.002] * 20)
-    gaps = [b - a for a, b in zip(starts, starts[1:], strict=False)]
+    gaps = [b - a for a, b in itertools.pairwise(starts)]
     assert max(gaps) == pytest.approx(1 / 60, abs=3e-5)
     assert min(gaps) == pytest.approx(1 / 60, abs=3e-5)
     assert starts[-1] - starts[0] == pytest.approx(99 / 60, abs=3e-5)
