@@ -58,6 +58,7 @@ class Authority:
         log: Log,
         *,
         world_rate: float = 20.0,
+        bots: int = 0,
         max_rooms: int = MAX_ROOMS,
         max_per_address: int = MAX_PER_ADDRESS,
         log_positions: bool = False,
@@ -65,6 +66,7 @@ class Authority:
         self._clock = clock
         self._log = log
         self._world_rate = world_rate
+        self._bots = bots
         self._max_rooms = max_rooms
         self._log_positions = log_positions
         self._ticks = 0
@@ -170,7 +172,7 @@ class Authority:
             send(encode(Error("id_taken", "another connection in this room has your id")))
             closing = Closing(4001, "id taken")
         else:
-            room = room or Room(world_rate=self._world_rate)
+            room = room or Room(world_rate=self._world_rate, bots=self._bots)
             closing = room.join(peer_id, send, message if isinstance(message, Hello) else None)
         if closing is not None:
             self._refuse(link, closing, peer=peer_id[:MAX_PEER_ID])

@@ -12,6 +12,7 @@ from server.authority import MAX_SIZE, Authority
 from server.engine import Limits
 from server.log import Log
 from server.program import Parser, Service, run
+from server.room import CAPACITY
 from server.ticker import Ticker
 
 PORT: Final = 8788
@@ -20,9 +21,9 @@ PORT: Final = 8788
 class AuthorityService(Service):
     """The authority and its ticks."""
 
-    def __init__(self, log: Log, world_rate: float, log_positions: bool) -> None:
+    def __init__(self, log: Log, world_rate: float, bots: int, log_positions: bool) -> None:
         self._clock = MonotonicClock()
-        self._authority = Authority(self._clock, log, world_rate=world_rate, log_positions=log_positions)
+        self._authority = Authority(self._clock, log, world_rate=world_rate, bots=bots, log_positions=log_positions)
         super().__init__(self._authority, Limits(max_size=MAX_SIZE))
 
     def start(self) -> None:
@@ -44,9 +45,18 @@ def main(arguments: Sequence[str]) -> int:
         "`lagtag-server relay --help` is about the relay, for games that need no authority.",
     )
     parser.add_argument("--world-rate", type=_rate, default=20.0, metavar="HZ", help="world messages a second, 1 to 60")
+    parser.add_argument("--bots", type=_bots, default=0, metavar="N", help="bots that live in every room, 0 to 32")
     parser.add_argument("--log-positions", action="store_true", help="log where everybody is, once a second")
     options = parser.parse_args(arguments)
-    return run(parser, options, lambda log: AuthorityService(log, options.world_rate, options.log_positions))
+    return run(
+        parser, options, lambda log: AuthorityService(log, options.world_rate, options.bots, options.log_positions)
+    )
+
+
+def _bots(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > CAPACITY // 2:
+        raise argparse.ArgumentTypeError(f"bots are a number from 0 to {CAPACITY // 2}, not {text!r}")
+    return int(text)
 
 
 def _rate(text: str) -> float:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from game.sim.arena import CROSSFIRE, Arena
+from game.sim.bot import bot_command
 from game.sim.command import Command
 from game.sim.constants import TICK_RATE
 from game.sim.state import World
@@ -79,6 +80,19 @@ class _Player:
         self.emote_at = -math.inf
 
 
+class _Bot(_Player):
+    """A seat whose player lives here: his commands take the way of everybody's."""
+
+    def play(self, world: World, arena: Arena) -> None:
+        """Queue what the bot wants in the next tick."""
+        tick = world.tick + 1
+        self.inputs.push(tick, bot_command(world.avatars[self.slot], tick, self.slot + 1, arena), 1)
+
+
+def _to_nobody(_: Frame) -> None:
+    """A bot reads nothing."""
+
+
 def encode(message: msgspec.Struct) -> Frame:
     """One text frame from the server. Every number in it is finite, for all come from integers or were checked."""
     return text_frame(_PREFIX + _ENCODER.encode(message) + b"}")
@@ -87,8 +101,11 @@ def encode(message: msgspec.Struct) -> Frame:
 class Room:
     """A match. `now` is in seconds. What it has to say goes out through each player's `send`, at once or in `tick`."""
 
-    def __init__(self, *, arena: Arena = CROSSFIRE, world_rate: float = 20.0) -> None:
-        """`world_rate`: `world` messages a second, above 0 and at most the tick rate. Raises ValueError for others."""
+    def __init__(self, *, arena: Arena = CROSSFIRE, world_rate: float = 20.0, bots: int = 0) -> None:
+        """`world_rate`: `world` messages a second, above 0 and at most the tick rate. Raises ValueError for others.
+
+        `bots` live here from the start, up to half of CAPACITY, and are players like all others to everybody else.
+        """
         if not 0 < world_rate <= TICK_RATE:
             raise ValueError(f"a world rate lies above 0 and up to {TICK_RATE} a second, not at {world_rate}")
         self.arena = arena
@@ -97,9 +114,13 @@ class Room:
         self._players: dict[str, _Player] = {}
         self._roster_at = self._rtt_at = -math.inf
         self._people_changed = self._rtt_changed = False
+        for number in range(1, min(bots, CAPACITY // 2) + 1):
+            slot = self._free_slot()
+            self._seat(f"bot-{number}", _Bot(slot, _to_nobody, Person(f"Bot {number}", self._free_color(slot))))
 
     def __len__(self) -> int:
-        return len(self._players)
+        """People: bots don't count, for nobody plays where only bots are."""
+        return sum(not isinstance(player, _Bot) for player in self._players.values())
 
     def __contains__(self, peer_id: str) -> bool:
         return peer_id in self._players
@@ -124,15 +145,21 @@ class Room:
         if len(self._players) >= CAPACITY:
             send(encode(Error("room_full", f"this room holds {CAPACITY} players")))
             return Closing(4013, "room full")
-        taken = {player.slot for player in self._players.values()}
-        slot = next(slot for slot in range(CAPACITY) if slot not in taken)
-        self.world = spawn(self.world, slot, self.arena)
+        slot = self._free_slot()
         player = _Player(slot, send, Person(clean_name(peer_id), self._free_color(slot)))
-        self._players[peer_id] = player
-        self._people_changed = True
+        self._seat(peer_id, player)
         if hello is not None:
             self._greet(peer_id, player, hello)
         return None
+
+    def _seat(self, peer_id: str, player: _Player) -> None:
+        self.world = spawn(self.world, player.slot, self.arena)
+        self._players[peer_id] = player
+        self._people_changed = True
+
+    def _free_slot(self) -> int:
+        taken = {player.slot for player in self._players.values()}
+        return next(slot for slot in range(CAPACITY) if slot not in taken)
 
     def leave(self, peer_id: str) -> None:
         """Take a player out of the world. Nothing for somebody who is not here."""
@@ -209,11 +236,14 @@ class Room:
 
     def tick(self, now: float) -> None:
         """Run one step of the world, and send what is due after it."""
+        for player in self._players.values():
+            if isinstance(player, _Bot):
+                player.play(self.world, self.arena)
         commands = {player.slot: player.inputs.take(now) for player in self._players.values()}
         self.world, _ = step(self.world, commands, self.arena)
         tick = self.world.tick
         self._send_roster(now)
-        if not self._players:
+        if not len(self):
             return
         time_ms = round(now * 1000, 3)
         packed = None

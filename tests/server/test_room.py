@@ -411,3 +411,22 @@ def test_what_only_an_authority_says_means_nothing_from_a_player():
     assert room.receive("ada", Welcome(1, "x", "y", 0, 0, 0.0), 0.0) is None
     assert ada.frames == []
     assert room.person("ada") == before
+
+
+def test_bots_live_in_a_room_and_count_as_nobody():
+    room = Room(bots=3)
+    assert len(room) == 0
+    heard: list[Any] = []
+    room.join("ann", lambda frame: heard.append(json.loads(frame.payload)["data"]), Hello(1, "Ann"))
+    before = room.avatars()
+    for tick in range(1, 181):
+        room.tick(tick / 60)
+    assert sorted(before) == ["ann", "bot-1", "bot-2", "bot-3"]
+    for peer_id, avatar in room.avatars().items():
+        walked = math.hypot(avatar.x - before[peer_id].x, avatar.z - before[peer_id].z)
+        assert (walked > 0.5) == (peer_id != "ann")
+    roster = [data for data in heard if data["t"] == "roster"][-1]
+    assert {person["name"] for person in roster["players"].values()} == {"Ann", "Bot 1", "Bot 2", "Bot 3"}
+    assert len({person["color"] for person in roster["players"].values()}) == 4
+    room.leave("ann")
+    assert len(room) == 0
