@@ -32,12 +32,11 @@ def relay_events(bus: EventBus, transport: Transport, names: Iterable[str]) -> C
         name = data.get("event")
         if not isinstance(name, str) or name not in listed:
             return
-        # A replay may come from inside another: on a local hub a listener's unrelated send can bring it.
-        outer, replaying = replaying, True
+        replaying = True
         try:
             bus.emit(name, data.get("payload"))
         finally:
-            replaying = outer
+            replaying = False
 
     ends = (bus.on_any(forward), transport.subscribe(replay))
 

@@ -92,9 +92,7 @@ class Questions:
         for number in due:
             question = self._open.pop(number, None)
             if question is not None:
-                name, seconds = question.request.name, question.timeout
-                late = RequestTimeoutError(f"no answer to {name!r} within {seconds:g} s")
-                question.request.settle(error=question.refusal or late)
+                question.request.settle(error=question.refusal or _too_late(question))
 
     def reject(self, reason: str) -> None:
         """End them all."""
@@ -106,7 +104,11 @@ class Questions:
         """One of many has no handler: another one may."""
         if question.refusal is None:
             question.refusal = error
-            question.deadline = min(now + GRACE, now + GRACE if question.deadline is None else question.deadline)
+            question.deadline = now + GRACE if question.deadline is None else min(question.deadline, now + GRACE)
+
+
+def _too_late(question: _Question) -> ChannelError:
+    return RequestTimeoutError(f"no answer to {question.request.name!r} within {question.timeout:g} s")
 
 
 def _error(message: dict[str, Any]) -> ChannelError:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from net.clock import ManualClock
 from net.envelope import Envelope, encode
+from net.event_relay import relay_events
 from net.events import EventBus
-from net.presence import JOINED, LEFT, PEER_LIMIT, LocalPresence, PeerPresence, PresenceSync
+from net.presence import FIRED, JOINED, LEFT, PEER_LIMIT, LocalPresence, OneShot, PeerPresence, PresenceSync
 from net.store import Store
 from net.transport.local import LocalHub, LocalTransport
 from net.transport.pair import connect
@@ -435,3 +436,47 @@ def test_two_peers_on_one_hub_see_each_other_come_move_and_go() -> None:
     assert [(peer.peer_id, peer.position) for peer in syncs["ann"].peers()] == [("bob", (5.0, 0.0, 5.0))]
     syncs["ann"].stop()
     assert syncs["bob"].peers() == []
+
+
+def test_a_one_shot_in_json_is_the_wire_pages_event_behind_a_packet() -> None:
+    lab = Lab(one_shots=("emote",))
+    lab.sync.start()
+    lab.sync.fire("emote", 3)
+    lab.sync.fire("emote")
+    lab.beats(1)
+    assert lab.frames[1:] == [
+        {"t": "presence", "position": [1.0, 0.0, 2.0], "rotationY": 0.0},
+        {"t": "event", "event": "emote", "payload": 3},
+        {"t": "event", "event": "emote", "payload": None},
+    ]
+    lab.beats(3)
+    assert len(lab.frames) == 4, "said once"
+
+
+def test_events_of_other_clients_are_one_shots_if_their_sender_is_here() -> None:
+    lab = Lab(one_shots=("emote",))
+    fired: list[Any] = []
+    lab.bus.clear()
+    lab.bus.on(FIRED, fired.append)
+    lab.sync.start()
+    lab.hear_data("ann", {"t": "event", "event": "emote", "payload": 1})
+    lab.hear("ann", position=[1, 2, 3])
+    for payload in ([1], {}, "x" * 200, 2**70):
+        lab.hear_data("ann", {"t": "event", "event": "emote", "payload": payload})
+    for event in (None, 3, ["emote"], "dance"):
+        lab.hear_data("ann", {"t": "event", "event": event})
+    lab.hear_data("ann", {"t": "event", "event": "emote"})
+    assert fired == [OneShot("ann", "emote", None)]
+
+
+def test_other_peers_relays_emit_a_one_shot_on_their_bus() -> None:
+    hub, bus, clock = LocalHub(), EventBus(), ManualClock()
+    heard: list[Any] = []
+    bus.on("emote", heard.append)
+    relay_events(bus, LocalTransport(hub, "ann"), ["emote"])
+    sync = PresenceSync(LocalTransport(hub), lambda: LocalPresence((0.0, 0.0, 0.0)), clock, one_shots=("emote",))
+    sync.start()
+    sync.fire("emote", "wave")
+    clock.advance(0.1)
+    sync.update()
+    assert heard == ["wave"]
