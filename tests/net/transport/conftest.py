@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -12,6 +13,9 @@ from typing import Any, TypeVar
 import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+
+from net.transport.base import ConnectionStatus, TransportState
+from net.transport.websocket import RetryPolicy, WebSocketTransport
 
 T = TypeVar("T")
 
@@ -154,3 +158,94 @@ def relay() -> Iterator[Relay]:
 @pytest.fixture
 def wait() -> Callable[..., Any]:
     return until
+
+
+class Client:
+    """A transport and all that it has told."""
+
+    def __init__(self, wait: Callable[..., None], urls: str | list[str], **options: Any) -> None:
+        self._wait = wait
+        self.transport = WebSocketTransport(urls, **options)
+        self.heard: list[Any] = []
+        self.statuses: list[ConnectionStatus] = []
+        self.events: list[Any] = []
+        self.transport.subscribe(lambda envelope: self.heard.append(envelope.data))
+        self.transport.subscribe_bytes(self.heard.append)
+        self.transport.subscribe_status(self.statuses.append)
+        self.transport.on_open(lambda: self.events.append("open"))
+        self.transport.on_close(lambda code, reason: self.events.append((code, reason)))
+        self.transport.on_error(self.events.append)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        self._wait(condition, self.transport.poll)
+
+    def until_state(self, state: TransportState) -> None:
+        self.until(lambda: self.transport.status.state is state)
+
+    @property
+    def story(self) -> list[tuple[str, int]]:
+        return [(status.state.value, status.attempt) for status in self.statuses]
+
+
+@pytest.fixture
+def client(wait: Callable[..., None]) -> Iterator[Callable[..., Client]]:
+    clients: list[Client] = []
+
+    def make(urls: str | list[str], **options: Any) -> Client:
+        options.setdefault("policy", RetryPolicy(tries=1000, first=0.01))
+        clients.append(Client(wait, urls, **options))
+        return clients[-1]
+
+    yield make
+    for made in clients:
+        made.transport.close()
+
+
+class Listener:
+    """A raw TCP server that does to each connection what `talk` says, in a thread of its own."""
+
+    def __init__(self, talk: Callable[[socket.socket], object]) -> None:
+        self._talk = talk
+        self.accepted: list[socket.socket] = []
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        threading.Thread(target=self._run, name="listener", daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"ws://127.0.0.1:{self.port}/"
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._socket.accept()
+                self.accepted.append(connection)
+                with contextlib.suppress(OSError):
+                    self._talk(connection)
+
+    def end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for connection in self.accepted:
+            connection.close()
+
+
+@pytest.fixture
+def listen() -> Iterator[Callable[[Callable[[socket.socket], object]], Listener]]:
+    listeners: list[Listener] = []
+
+    def make(talk: Callable[[socket.socket], object]) -> Listener:
+        listeners.append(Listener(talk))
+        return listeners[-1]
+
+    yield make
+    for listener in listeners:
+        listener.end()
+
+
+@pytest.fixture
+def dead_url() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"ws://127.0.0.1:{server.getsockname()[1]}/"

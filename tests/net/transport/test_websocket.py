@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,87 +21,8 @@ from net.transport.websocket import RetryPolicy, WebSocketTransport
 Wait = Callable[..., None]
 QUICK = RetryPolicy(tries=3, first=0.01)
 STUBBORN = RetryPolicy(tries=1000, first=0.01)
-OPEN, CONNECTING, CLOSED = TransportState.OPEN, TransportState.CONNECTING, TransportState.CLOSED
-
-
-class Client:
-    """A transport and all that it has told."""
-
-    def __init__(self, wait: Wait, urls: str | list[str], **options: Any) -> None:
-        self._wait = wait
-        self.transport = WebSocketTransport(urls, **options)
-        self.heard: list[Any] = []
-        self.statuses: list[ConnectionStatus] = []
-        self.transport.subscribe(lambda envelope: self.heard.append(envelope.data))
-        self.transport.subscribe_bytes(self.heard.append)
-        self.transport.subscribe_status(self.statuses.append)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        self._wait(condition, self.transport.poll)
-
-    def until_state(self, state: TransportState) -> None:
-        self.until(lambda: self.transport.status.state is state)
-
-    @property
-    def story(self) -> list[tuple[str, int]]:
-        return [(status.state.value, status.attempt) for status in self.statuses]
-
-
-@pytest.fixture
-def client(wait: Wait) -> Iterator[Callable[..., Client]]:
-    clients: list[Client] = []
-
-    def make(urls: str | list[str], **options: Any) -> Client:
-        options.setdefault("policy", STUBBORN)
-        clients.append(Client(wait, urls, **options))
-        return clients[-1]
-
-    yield make
-    for made in clients:
-        made.transport.close()
-
-
-class Listener:
-    """A raw TCP server that does to each connection what `talk` says, in a thread of its own."""
-
-    def __init__(self, talk: Callable[[socket.socket], object]) -> None:
-        self._talk = talk
-        self.accepted: list[socket.socket] = []
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-        threading.Thread(target=self._run, name="listener", daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/"
-
-    def _run(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                connection, _ = self._socket.accept()
-                self.accepted.append(connection)
-                with contextlib.suppress(OSError):
-                    self._talk(connection)
-
-    def end(self) -> None:
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        for connection in self.accepted:
-            connection.close()
-
-
-@pytest.fixture
-def listen() -> Iterator[Callable[[Callable[[socket.socket], object]], Listener]]:
-    listeners: list[Listener] = []
-
-    def make(talk: Callable[[socket.socket], object]) -> Listener:
-        listeners.append(Listener(talk))
-        return listeners[-1]
-
-    yield make
-    for listener in listeners:
-        listener.end()
+OPEN, CONNECTING = TransportState.OPEN, TransportState.CONNECTING
+CLOSING, CLOSED = TransportState.CLOSING, TransportState.CLOSED
 
 
 def shake_hands(connection: socket.socket) -> None:
@@ -117,12 +37,6 @@ def shake_hands(connection: socket.socket) -> None:
         + accept
         + b"\r\n\r\n"
     )
-
-
-def dead_url() -> str:
-    """An address where nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return f"ws://127.0.0.1:{server.getsockname()[1]}/"
 
 
 def threads() -> list[threading.Thread]:
@@ -212,11 +126,10 @@ def test_tw08_tw09_gives_up_after_its_tries_and_says_so(client: Any, listen: Any
     assert len(listener.accepted) == 4
 
 
-def test_nobody_there_is_said_in_plain_words(client: Any) -> None:
-    url = dead_url()
-    ann = client(url, policy=RetryPolicy(tries=0, first=0.0))
+def test_nobody_there_is_said_in_plain_words(client: Any, dead_url: str) -> None:
+    ann = client(dead_url, policy=RetryPolicy(tries=0, first=0.0))
     ann.until_state(CLOSED)
-    assert ann.transport.status.reason == f"nobody answers at {url[5:-1]}"
+    assert ann.transport.status.reason == f"nobody answers at {dead_url[5:-1]}"
     assert ann.transport.status.code is None
 
 
@@ -317,8 +230,8 @@ def test_tw12_what_waits_is_bounded_and_what_does_not_fit_is_counted(relay: Any,
     assert texts(relay) == [0, 1, 2], "what was first is kept: a greeting, for one"
 
 
-def test_tw12_sends_after_giving_up_neither_raise_nor_grow(client: Any) -> None:
-    ann = client(dead_url(), policy=RetryPolicy(tries=0, first=0.0), queue_limit=10)
+def test_tw12_sends_after_giving_up_neither_raise_nor_grow(client: Any, dead_url: str) -> None:
+    ann = client(dead_url, policy=RetryPolicy(tries=0, first=0.0), queue_limit=10)
     ann.until_state(CLOSED)
     for n in range(1000):
         ann.transport.send(n)
@@ -434,10 +347,10 @@ def test_without_queueing_what_is_sent_before_the_first_connection_still_waits(
 
 
 def test_the_next_address_is_tried_while_none_was_reached_and_then_never_again(
-    relay: Any, client: Any, listen: Any
+    relay: Any, client: Any, listen: Any, dead_url: str
 ) -> None:
     hangs_up = listen(lambda connection: connection.close())
-    ann = client([dead_url(), hangs_up.url, relay.url], policy=RetryPolicy(tries=5, first=0.01))
+    ann = client([dead_url, hangs_up.url, relay.url], policy=RetryPolicy(tries=5, first=0.01))
     ann.until_state(OPEN)
     assert ann.story == [("open", 0)], "all addresses are one try"
     relay.cut()
