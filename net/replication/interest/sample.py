@@ -1,0 +1,105 @@
+"""The seam of interest management: what an authority tells once per sample, and what it gets back per connection.
+
+Entities are rows ("slots", 0 .. capacity - 1) of arrays that the caller owns; nothing here knows components. Slots are
+int32 everywhere, and connections are small ints of the caller's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Slots: TypeAlias = NDArray[np.int32]
+Flags: TypeAlias = NDArray[np.bool_]
+Axis: TypeAlias = NDArray[np.float32] | NDArray[np.int32]
+"""one coordinate of every slot, in units of the caller's choice"""
+
+Policy: TypeAlias = Callable[[int, int], bool]
+"""policy(connection, slot): whether this connection is told about this entity; any function"""
+
+NOBODY: Final = -1
+"""the owner of what nobody owns"""
+NO_SLOTS: Final[Slots] = np.empty(0, np.int32)
+NO_SLOTS.flags.writeable = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The world at one sample, and how it differs from the sample before. The arrays are only read, and not kept.
+
+    Every array of slots names each slot at most once. With the same `source` and `number` as before, nothing has
+    moved, spawned or gone, and nobody is asked again unless what he owns has changed.
+    """
+
+    source: object
+    """who numbers the samples and reads the positions; compared by identity. Another one: everybody is asked afresh"""
+    number: int
+    """which state of the world this is; another one whenever something moved, spawned or went"""
+    live: Flags
+    """[capacity] whether an entity is in this slot"""
+    placed: Flags
+    """[capacity] whether it is live and has a position; what has none is visible to everyone"""
+    x: Axis
+    """[capacity] read where `placed`: finite, float32 or int32"""
+    y: Axis
+    """[capacity] height"""
+    z: Axis
+    """[capacity]"""
+    owner: Slots
+    """[capacity] the connection that owns the entity, or NOBODY. Owned entities with a position are its anchors"""
+    moved: Slots = field(default=NO_SLOTS)
+    """whose position has changed, or who got or lost a position"""
+    spawned: Slots = field(default=NO_SLOTS)
+    """slots with a new entity since the last sample"""
+    despawned: Slots = field(default=NO_SLOTS)
+    """slots whose entity of the last sample has gone; one that is in use again is also in `spawned`"""
+    reowned: Slots = field(default=NO_SLOTS)
+    """whose owner has changed (spawned ones need not be named)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How the visible set of one connection changed. Both arrays are sorted.
+
+    Apply `leave` before `enter`: a slot in both holds another entity now.
+    """
+
+    enter: Slots
+    leave: Slots
+
+
+UNCHANGED: Final = Answer(NO_SLOTS, NO_SLOTS)
+
+
+class InterestProvider(Protocol):
+    """Answers who sees what from positions alone, in whatever way is fastest.
+
+    Entities without a position, and connections without an anchor, never reach it: `Visibility` shows them.
+    """
+
+    def prepare(self, sample: Sample) -> Any:
+        """Take in a sample; once for each in which anything moved, spawned, went, or an owner changed.
+
+        A sample of another `source` than the last one forgets all answers: they count from empty sets again.
+        """
+        ...
+
+    def query(self, connection: int, anchors: Slots) -> Answer:
+        """What changed for one connection since its last answer (the first one counts from the empty set).
+
+        `anchors` are the slots that it owns and that have a position: sorted, and at least one. Asked at most once
+        between two calls of `prepare`.
+        """
+        ...
+
+    def forget(self, connection: int) -> None:
+        """The connection has gone, or has no anchor any more; its next answer counts from the empty set. Idempotent."""
+        ...
+
+    def dispose(self) -> None:
+        """Let go of everything; the last call, made exactly once."""
+        ...
