@@ -30,6 +30,9 @@ class InputBuffer(Generic[C]):
     The total of ticks taken never exceeds `slack` + `rate` * (time since the first `take`). Credit that is not used is
     kept up to `bank` ticks, and at most `limit` ticks wait: beyond that the oldest are discarded, so that a player
     loses old time after a long stall instead of living in the past for ever.
+
+    An honest player is never held back while what may come in one burst fits into the bank and the limit: the ticks of
+    his path's jitter, of one command, and of the time between two calls of `take`.
     """
 
     def __init__(self, *, rate: float = 60.0, slack: int = 15, bank: int = 60, limit: int = 60) -> None:
