@@ -30,9 +30,13 @@ class JsonCodec:
 
     def write(self, local: LocalPresence, beat: Beat) -> list[Message]:
         """The packet if it is due, then the one-shots. Newcomers wait for the keepalive, as the wire page has it."""
-        packet: dict[str, Any] = {"t": "presence", "position": local.position, "rotationY": local.rotation_y}
+        packet: dict[str, Any] = {
+            "t": "presence",
+            "position": _short(local.position),
+            "rotationY": _short(local.rotation_y),
+        }
         if local.meta is not None:
-            packet["meta"] = local.meta
+            packet["meta"] = _short(local.meta)
         encoded = msgspec.json.encode(packet)
         if encoded == self._sent and not beat.keepalive and not beat.shots:
             return []
@@ -67,3 +71,12 @@ class JsonCodec:
     def pose(self, peer: PeerPresence) -> Pose:
         """Position and rotation as they stand."""
         return Pose(peer.position, peer.rotation_y)
+
+
+def _short(value: Any) -> Any:
+    """Whole numbers without a point, as JavaScript writes them: the same bytes from peers in any language."""
+    if isinstance(value, float):
+        return int(value) if abs(value) < 1e21 and value.is_integer() else value
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, list | tuple) else value
