@@ -41,7 +41,7 @@ class _Question:
     timeout: float | None
     deadline: float | None
     refusal: ChannelError | None = None
-    """what the first peer without a handler said"""
+    """what a peer without a handler said"""
 
 
 class Questions:
@@ -102,9 +102,8 @@ class Questions:
 
     def _refused(self, question: _Question, error: ChannelError, now: float) -> None:
         """One of many has no handler: another one may."""
-        if question.refusal is None:
-            question.refusal = error
-            question.deadline = now + GRACE if question.deadline is None else min(question.deadline, now + GRACE)
+        question.refusal = error
+        question.deadline = now + GRACE if question.deadline is None else min(question.deadline, now + GRACE)
 
 
 def _too_late(question: _Question) -> ChannelError:

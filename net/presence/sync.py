@@ -121,7 +121,6 @@ class PresenceSync(Generic[L, P]):
         self._started = self._answered = self._clock.now()
         self._beat = -1
         self._newcomer = False
-        self._fired.clear()
         self._codec.restart(self._transport.peer_id)
         self.update()
 
@@ -139,6 +138,7 @@ class PresenceSync(Generic[L, P]):
             while self._fired:
                 self._write(keepalive=False, newcomer=False)
         finally:
+            self._fired.clear()
             for message in self._codec.farewell():
                 self._send(message)
 
@@ -204,13 +204,10 @@ class PresenceSync(Generic[L, P]):
 
     def _heard(self, message: Envelope | bytes) -> None:
         heard = self._codec.read(message, self._arrival(message))
-        if heard is None:
+        if heard is None or heard.peer_id == self._transport.peer_id:
             return
-        peer_id = heard.peer_id
-        if peer_id == self._transport.peer_id:
-            self._codec.forget(peer_id)
-        elif heard.bye:
-            self._remove(peer_id)
+        if heard.bye:
+            self._remove(heard.peer_id)
         else:
             self._take(heard)
 

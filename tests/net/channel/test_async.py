@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
@@ -21,6 +23,11 @@ class Both:
         self.clock = ManualClock()
         self.transports = pair("ann", "bob")
         self.ann, self.bob = (NetChannel(transport, self.clock) for transport in self.transports)
+
+
+def run(play: Coroutine[Any, Any, None]) -> None:
+    """In a loop of its own. What hangs fails."""
+    asyncio.run(asyncio.wait_for(play, 10))
 
 
 async def turns(count: int = 10) -> None:
@@ -45,7 +52,7 @@ def test_nc04_an_async_handler_answers_when_it_is_done() -> None:
         assert await request == 3
         assert await request == 3, "and again"
 
-    asyncio.run(play())
+    run(play())
 
 
 def test_nc05_an_async_handler_that_raises_rejects() -> None:
@@ -60,7 +67,7 @@ def test_nc05_an_async_handler_that_raises_rejects() -> None:
         with pytest.raises(HandlerError, match="too small"):
             await both.ann.request("add")
 
-    asyncio.run(play())
+    run(play())
 
 
 def test_nc08_async_requests_finish_in_any_order() -> None:
@@ -83,7 +90,7 @@ def test_nc08_async_requests_finish_in_any_order() -> None:
         assert await asyncio.gather(*requests) == [0, 1, 2, 3]
         assert finished == [2, 0, 3, 1]
 
-    asyncio.run(play())
+    run(play())
 
 
 def test_awaiting_raises_what_the_request_ended_with() -> None:
@@ -105,10 +112,10 @@ def test_awaiting_raises_what_the_request_ended_with() -> None:
         with pytest.raises(ChannelClosedError):
             await waiting
 
-    asyncio.run(play())
+    run(play())
 
 
-def test_whoever_stops_awaiting_harms_neither_the_request_nor_the_answer() -> None:
+def test_whoever_stops_awaiting_harms_neither_the_request_nor_the_answer(caplog: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         both = Both()
         go = asyncio.Event()
@@ -126,7 +133,8 @@ def test_whoever_stops_awaiting_harms_neither_the_request_nor_the_answer() -> No
         go.set()
         assert await request == "done"
 
-    asyncio.run(play())
+    run(play())
+    assert caplog.records == []
 
 
 def test_a_future_of_ones_own_is_as_good_as_a_coroutine() -> None:
@@ -138,10 +146,12 @@ def test_a_future_of_ones_own_is_as_good_as_a_coroutine() -> None:
         future.set_result(4)
         assert await request == 4
 
-    asyncio.run(play())
+    run(play())
 
 
-def test_without_a_loop_an_async_handler_is_refused_in_words(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_loop_an_async_handler_is_refused_in_words(
+    caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
     both = Both()
 
     async def add(numbers: Any, sender: str) -> int:
@@ -152,6 +162,8 @@ def test_without_a_loop_an_async_handler_is_refused_in_words(caplog: pytest.LogC
     assert type(request.error) is HandlerError
     assert "event loop" in str(request.error)
     assert "'add'" in caplog.text
+    gc.collect()
+    assert not recwarn.list, "a coroutine that was never awaited"
 
 
 def test_messages_have_no_async_handlers() -> None:
@@ -181,7 +193,7 @@ def test_nc10_dispose_cancels_what_runs_and_nothing_is_answered() -> None:
         assert ended == ["cancelled"]
         assert not request.done
 
-    asyncio.run(play())
+    run(play())
 
 
 def test_one_peer_can_keep_only_so_many_handlers_busy_and_others_are_served() -> None:
@@ -203,11 +215,12 @@ def test_one_peer_can_keep_only_so_many_handlers_busy_and_others_are_served() ->
         assert await mine == "ann"
         assert await flood[0] == "eve"
         await turns()
+        assert not server._answers._per_peer, "whoever invents ids costs no memory"
         go.clear()
         again = eve.request("slow", to="server")
         assert not again.done, "there is room again"
 
-    asyncio.run(play())
+    run(play())
 
 
 def test_all_peers_together_can_keep_only_so_many_handlers_busy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,4 +235,4 @@ def test_all_peers_together_can_keep_only_so_many_handlers_busy(monkeypatch: pyt
         server.dispose()
         await turns()
 
-    asyncio.run(play())
+    run(play())

@@ -374,6 +374,22 @@ def test_one_shots_fired_while_stopped_are_none(room: Room) -> None:
     assert not any(isinstance(heard, OneShot) for heard in bob.heard)
 
 
+def test_a_stop_that_fails_says_good_bye_all_the_same_and_forgets_what_was_fired(room: Room) -> None:
+    one, two = pair("ann", "bob")
+    ann, bob = (Player(end, room.clock, room.codec()) for end in (one, two))
+    bob.sync.start()
+    ann.sync.start()
+    ann.sync.fire("emote", 1)
+    good = ann.here
+    ann.here = LocalPresence((0.0, 0.0, 0.0), meta={"x": object()})
+    with pytest.raises(TypeError):
+        ann.sync.stop()
+    ann.here = good
+    ann.sync.start()
+    room.beats(5, ann, bob)
+    assert bob.heard == [(JOINED, "ann"), (LEFT, "ann"), (JOINED, "ann")]
+
+
 def test_what_nobody_declared_is_not_fired_and_not_heard(room: Room) -> None:
     bob, ann = room.join("bob", one_shots=("wave",)), room.join("ann")
     with pytest.raises(ValueError, match="none of the one-shots"):

@@ -121,6 +121,13 @@ def test_a_field_widens_once_and_does_not_flutter() -> None:
     assert len({stream for stream, _ in streams}) == 3
 
 
+@pytest.mark.parametrize("huge", [2**60, -(2**60), 10**30, 1e15])
+def test_a_number_that_is_too_large_for_the_grid_still_travels(huge: float) -> None:
+    ends = Ends()
+    for value in (0.5, huge):
+        assert ends.read(ends.write({"x": value, "l": [0.5, value]})) == {"x": float(value), "l": (0.5, float(value))}
+
+
 def test_fields_that_come_go_or_change_their_kind_bring_a_new_table_at_once() -> None:
     ends = Ends()
     for fields in (
