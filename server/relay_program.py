@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from server.engine import Limits
+from server.log import Log
 from server.program import Parser, Service, port_number, run
-from server.relay import HEARTBEAT, MAX_BUFFERED, MAX_SIZE, Relay
+from server.relay import HEARTBEAT, MAX_BUFFERED, MAX_PER_ADDRESS, MAX_ROOMS, MAX_SIZE, Relay
 
 PORT: Final = 8787
 LONGEST_HEARTBEAT: Final = 86_400_000.0
 """ms: a day"""
+MOST: Final = 1_000_000
+"""rooms, or connections from one host"""
 
 T = TypeVar("T")
 
@@ -28,13 +31,22 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--heartbeat-ms", type=_heartbeat, metavar="MS", help="between two pings; 0 sends none")
     parser.add_argument("--base-path", default="", metavar="PATH", help="only paths below this one are rooms")
+    parser.add_argument("--max-rooms", type=_count, default=MAX_ROOMS, metavar="N", help="rooms at the same time")
+    parser.add_argument(
+        "--max-per-address", type=_count, default=MAX_PER_ADDRESS, metavar="N", help="connections from one host"
+    )
     options = parser.parse_args(arguments)
     if options.port is None:
         options.port = _default(parser, "PORT", port_number, PORT)
     if options.heartbeat_ms is None:
         options.heartbeat_ms = _default(parser, "HEARTBEAT_MS", _heartbeat, HEARTBEAT * 1000)
     limits = Limits(max_size=MAX_SIZE, max_buffered=MAX_BUFFERED, ping_interval=options.heartbeat_ms / 1000)
-    return run(parser, options, lambda log: Service(Relay(base_path=options.base_path, log=log), limits))
+
+    def prepare(log: Log) -> Service:
+        bounds = {"max_rooms": options.max_rooms, "max_per_address": options.max_per_address}
+        return Service(Relay(base_path=options.base_path, log=log, **bounds), limits)
+
+    return run(parser, options, prepare)
 
 
 def _default(parser: Parser, variable: str, read: Callable[[str], T], otherwise: T) -> T:
@@ -46,6 +58,12 @@ def _default(parser: Parser, variable: str, read: Callable[[str], T], otherwise:
         return read(text)
     except argparse.ArgumentTypeError as error:
         parser.error(f"{variable} in the environment: {error}")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:10]) <= MOST):
+        raise argparse.ArgumentTypeError(f"a bound is a number from 1 to {MOST}, not {text!r}")
+    return int(text)
 
 
 def _heartbeat(text: str) -> float:
