@@ -16,8 +16,8 @@ from net.channel.request import InvalidPayloadError
 Answer = Callable[[str, dict[str, Any]], None]
 """Sends (to, message)"""
 
-RUNNING_LIMIT: Final = 256
-RUNNING_PER_PEER: Final = 16
+RUNNING_LIMIT: Final = 1024
+RUNNING_PER_PEER: Final = 64
 """async handlers under way, in all and for one peer; more requests are refused as busy"""
 REFUSALS_A_SECOND: Final = 20
 """answers "no handler" to requests that went to everybody: all peers would answer a flood of them"""

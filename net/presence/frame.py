@@ -2,7 +2,8 @@
 
 syntax = "proto3";
 message Frame {
-  string sender = 1;         // peerId; stands first, so that every frame begins with the byte 0x0A
+  bytes sender = 1;          // peerId in UTF-8, or a zero byte and the 16 bytes of a UUID written in lower case;
+                             // stands first, so that every frame begins with the byte 0x0A
   fixed32 stream = 2;        // chosen at random whenever the sender starts, or its table changes
   uint32 seq = 3;            // 1, 2, 3 ... in its stream
   bytes state = 4;           // a State: the fields of the stream's table, changed ones or all
@@ -26,6 +27,7 @@ message Shot {
 from __future__ import annotations
 
 from typing import Any, Final
+from uuid import UUID
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -36,6 +38,11 @@ FRAME_LIMIT: Final = 16 * 1024
 """bytes: more passes neither an authority nor the reader"""
 FIRST_BYTE: Final = b"\x0a"
 """the tag of `sender`"""
+ID_LIMIT: Final = 256
+"""characters in a peerId"""
+
+_PACKED: Final = b"\0"
+"""what a UUID in 16 bytes begins with"""
 
 _Type = descriptor_pb2.FieldDescriptorProto
 
@@ -57,7 +64,7 @@ def _messages() -> tuple[Any, Any]:
     text, whole = _Type.TYPE_STRING, _Type.TYPE_UINT32
     message(
         "Frame",
-        sender=text,
+        sender=_Type.TYPE_BYTES,
         stream=_Type.TYPE_FIXED32,
         seq=whole,
         state=_Type.TYPE_BYTES,
@@ -87,6 +94,28 @@ def _messages() -> tuple[Any, Any]:
 
 Frame, ShotMessage = _messages()
 """message classes made at run time: no generated file that would have to match the installed library"""
+
+
+def pack_id(peer_id: str) -> bytes:
+    """A peerId as it travels. Raises ValueError if it is empty, beyond ID_LIMIT, no Unicode, or begins with NUL."""
+    if not 0 < len(peer_id) <= ID_LIMIT or peer_id.startswith("\0"):
+        raise ValueError(f"a peerId in presence has 1 to {ID_LIMIT} characters, the first not NUL")
+    try:
+        packed = UUID(peer_id)
+    except ValueError:
+        return peer_id.encode()
+    return _PACKED + packed.bytes if str(packed) == peer_id else peer_id.encode()
+
+
+def unpack_id(sender: bytes) -> str | None:
+    """The peerId, or None for what `pack_id` never makes."""
+    if sender.startswith(_PACKED):
+        return str(UUID(bytes=sender[1:])) if len(sender) == 17 else None
+    try:
+        peer_id = sender.decode()
+    except UnicodeDecodeError:
+        return None
+    return peer_id if 0 < len(peer_id) <= ID_LIMIT else None
 
 
 def pack_shot(number: int, shot: Shot) -> Any:

@@ -21,14 +21,12 @@ from net.presence.fields import (
     readable,
     to_raw,
 )
-from net.presence.frame import FIRST_BYTE, FRAME_LIMIT, Frame, pack_shot, unpack_shot
+from net.presence.frame import FIRST_BYTE, FRAME_LIMIT, Frame, pack_id, pack_shot, unpack_id, unpack_shot
 from net.presence.record import Pose, Value
 from net.presence.shape import FIELDS, TRANSFORM, L, Shape
 
 __all__ = ["FIELDS", "TRANSFORM", "ProtobufCodec", "Shape"]
 
-ID_LIMIT: Final = 256
-"""characters in a peerId"""
 REPEATS_LIMIT: Final = 3
 """so that no frame has more than SHOTS_A_BEAT * (1 + REPEATS_LIMIT) one-shots"""
 SHOT_WINDOW: Final = 64
@@ -61,10 +59,8 @@ class ProtobufCodec(Generic[L, P]):
         self._streams: dict[str, _Stream] = {}
 
     def restart(self, peer_id: str) -> None:
-        """The next frame is a full one of a new stream. Raises ValueError for an id beyond ID_LIMIT."""
-        if not 0 < len(peer_id) <= ID_LIMIT:
-            raise ValueError(f"a peerId in presence has 1 to {ID_LIMIT} characters, not {len(peer_id)}")
-        self._writer.restart(peer_id)
+        """The next frame is a full one of a new stream. Raises ValueError for an id that cannot travel."""
+        self._writer.restart(pack_id(peer_id))
 
     def write(self, local: L, beat: Beat) -> list[bytes | dict[str, Any]]:
         """One frame, or none. Raises TypeError or ValueError for data that is not of the shape or beyond the limits."""
@@ -83,8 +79,8 @@ class ProtobufCodec(Generic[L, P]):
             frame = Frame.FromString(message)
         except DecodeError:
             return None
-        sender = frame.sender
-        if not 0 < len(sender) <= ID_LIMIT or not frame.seq:
+        sender = unpack_id(frame.sender)
+        if sender is None or not frame.seq:
             return None
         stream = self._streams.get(sender)
         same = stream is not None and stream.number == frame.stream
@@ -125,15 +121,15 @@ class _Writer:
 
     def __init__(self, decimals: int, repeats: int) -> None:
         self._decimals, self._scale, self._repeats = decimals, 10**decimals, repeats
-        self._peer_id = ""
+        self._sender = b""
         self._codes: dict[str, int] = {}
         self._stream = self._seq = self._fired = 0
         self._sent: dict[str, Any] = {}
         self._riding: list[tuple[int, Message]] = []
         """(frames that it still goes into, one-shot), oldest first"""
 
-    def restart(self, peer_id: str) -> None:
-        self._peer_id = peer_id
+    def restart(self, sender: bytes) -> None:
+        self._sender = sender
         self._codes, self._sent, self._riding = {}, {}, []
         self._stream, self._seq = secrets.randbits(32), 0
 
@@ -155,7 +151,7 @@ class _Writer:
             return None
         fresh = [pack_shot(self._fired + 1 + n, shot) for n, shot in enumerate(beat.shots)]
         table = [Field(name, number, code) for number, (name, code) in enumerate(codes.items(), start=1)]
-        frame = Frame(sender=self._peer_id, stream=stream, seq=seq + 1, state=_state(table, changed))
+        frame = Frame(sender=self._sender, stream=stream, seq=seq + 1, state=_state(table, changed))
         if full:
             frame.table.decimals, frame.table.fired = self._decimals, self._fired
             for field in table:
@@ -172,7 +168,7 @@ class _Writer:
         return encoded
 
     def farewell(self) -> bytes:
-        frame = Frame(sender=self._peer_id, stream=self._stream, seq=self._seq + 1, bye=True)
+        frame = Frame(sender=self._sender, stream=self._stream, seq=self._seq + 1, bye=True)
         encoded: bytes = frame.SerializeToString()
         return encoded
 

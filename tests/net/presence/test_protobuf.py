@@ -212,10 +212,30 @@ def test_options_have_limits(options: Any) -> None:
         ProtobufCodec(FIELDS, **options)
 
 
-@pytest.mark.parametrize("peer_id", ["", "x" * 257])
+@pytest.mark.parametrize("peer_id", ["", "x" * 257, "\0x", "\ud800"])
 def test_a_peer_id_has_limits(peer_id: str) -> None:
-    with pytest.raises(ValueError, match="peerId"):
+    with pytest.raises(ValueError, match=r"peerId|surrogates"):
         ProtobufCodec(FIELDS).restart(peer_id)
+
+
+@pytest.mark.parametrize(
+    ("peer_id", "size"),
+    [
+        ("0b6ad5b8-5a63-4d3c-9a3b-0123456789ab", 17),
+        ("0B6AD5B8-5A63-4D3C-9A3B-0123456789AB", 36),
+        ("0b6ad5b85a634d3c9a3b0123456789ab", 32),
+        ("sixteen letters.", 16),
+        ("ß🎉\n", 7),
+    ],
+)
+def test_a_uuid_travels_in_17_bytes_and_any_other_id_as_it_is(peer_id: str, size: int) -> None:
+    ends = Ends()
+    ends.writer.restart(peer_id)
+    frame = ends.write({"a": 1})
+    assert len(fields_in(frame).sender) == size
+    heard = ends.reader.read(frame, 0.0)
+    assert heard is not None
+    assert heard.peer_id == peer_id
 
 
 values = st.one_of(
@@ -420,7 +440,7 @@ def test_pr10_a_rotation_of_another_type_does_not_count() -> None:
 
 
 def hand_made(table: list[tuple[str, int, int]], state: bytes = b"", **fields: Any) -> bytes:
-    frame = Frame(**{"sender": "ann", "stream": 5, "seq": 1, "state": state, **fields})
+    frame = Frame(**{"sender": b"ann", "stream": 5, "seq": 1, "state": state, **fields})
     frame.table.decimals = 3
     for name, number, code in table:
         frame.table.fields.add(name=name, number=number, code=code)
@@ -463,8 +483,10 @@ def test_a_field_of_another_wire_type_than_the_table_says_is_ignored() -> None:
         b"",
         b"\x0a",
         b"\x43\x00chat",
-        hand_made([], sender=""),
-        hand_made([], sender="x" * 257),
+        hand_made([], sender=b""),
+        hand_made([], sender=b"x" * 257),
+        hand_made([], sender=b"\xff"),
+        hand_made([], sender=b"\0" * 16),
         hand_made([], seq=0),
         hand_made([("a", 1, TEXT)], b"\x0a\x01\xff"),
         hand_made([], b"\xff"),
@@ -484,7 +506,7 @@ def test_hostile_one_shots_are_dropped_and_memory_stays_bounded() -> None:
     ends = Ends()
     ends.reader.read(hand_made([]), 0.0)
     for seq in range(2, 200):
-        frame = Frame(sender="ann", stream=5, seq=seq)
+        frame = Frame(sender=b"ann", stream=5, seq=seq)
         frame.shots.extend(pack_shot(seq * 1000 + n, ("emote", n)) for n in range(100))
         frame.shots.add(number=2**32 - 1 - seq, name="x" * 100)
         frame.shots[0].text = "x" * 2000
