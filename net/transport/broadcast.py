@@ -59,8 +59,8 @@ class BroadcastTransport(Endpoint):
         super().__init__(peer_id, TransportState.OPEN)
         self._clock = clock or MonotonicClock()
         digest = hashlib.sha256(channel.encode("utf-8", "surrogatepass")).digest()
-        self._group = f"239.255.{digest[0]}.{digest[1]}"
-        self._address = (self._group, _LOWEST_PORT + int.from_bytes(digest[2:4]) % _PORTS)
+        group = f"239.255.{digest[0]}.{digest[1]}"
+        self._address = (group, _LOWEST_PORT + int.from_bytes(digest[2:4]) % _PORTS)
         self._nonce = secrets.token_bytes(8)
         self._tail = self._nonce + digest
         self._digest = digest
@@ -112,7 +112,7 @@ class BroadcastTransport(Endpoint):
     def poll(self) -> None:
         """Deliver what has arrived since the last call, at most `POLL_LIMIT` messages. Foreign datagrams are ignored.
 
-        One call from inside a callback does nothing.
+        A call from inside a callback does nothing.
         """
         if self._polling:
             return
@@ -189,8 +189,10 @@ def _receiver(group: str, port: int) -> socket.socket:
         if sys.platform == "darwin":
             receiver.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if sys.platform == "linux":
-            # Without it the groups that other programs joined on other interfaces would come in as well.
-            receiver.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
+            # Without it the groups that other programs joined on other interfaces would come in as well, only to be
+            # ignored in `poll`: so where the kernel can't, never mind.
+            with contextlib.suppress(OSError):
+                receiver.setsockopt(socket.IPPROTO_IP, _IP_MULTICAST_ALL, 0)
         # Windows can't bind to a group; elsewhere it keeps everything else out of the buffer.
         receiver.bind((_LOOPBACK if sys.platform == "win32" else group, port))
         membership = socket.inet_aton(group) + socket.inet_aton(_LOOPBACK)

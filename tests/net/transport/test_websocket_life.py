@@ -109,10 +109,13 @@ def test_gs05_a_close_event_carries_code_and_reason_of_the_server(relay: Any, cl
 def test_gs06_what_is_sent_after_a_disconnect_waits_for_the_next_connect(relay: Any, client: Any, wait: Wait) -> None:
     ann = client(relay.url)
     ann.until_state(OPEN)
+    said = threading.Event()
+    ann.transport._link._loop.call_soon_threadsafe(said.wait, LIMIT)  # the thread is slow, and finds all of it at once
     for n in range(50):
         ann.transport.send(n)
     ann.transport.disconnect()
     ann.transport.send("closing")
+    said.set()
     ann.until_state(CLOSED)
     ann.transport.send("closed")
     wait(lambda: relay.endings)
@@ -390,21 +393,19 @@ def test_a_pump_sleeps_while_nothing_arrives_and_lets_others_run_while_much_does
     ann.transport.poll = counting
 
     async def main() -> None:
-        turns = 0
         pump = asyncio.create_task(ann.transport.pump())
         for _ in range(1000):
             await asyncio.sleep(0)
         assert len(polls) == 1, "nothing arrived, so it has looked once"
-        ann.transport.subscribe(lambda envelope: ann.transport._link.put(frame) if turns < 100 else None)
-        ann.transport._link.put(frame)  # and each message brings the next, so that the inbox is never empty
+        ann.transport.subscribe(lambda envelope: ann.transport._link.put(frame) if len(ann.heard) < 10_000 else None)
+        ann.transport._link.put(frame)  # and each message brings the next, so that the inbox is hardly ever empty
         for _ in range(100):
-            turns += 1
             await asyncio.sleep(0)
         pump.cancel()
 
     frame = encode("bob", 1).decode()
     asyncio.run(asyncio.wait_for(main(), LIMIT))
-    assert len(ann.heard) > 30
+    assert 30 < len(ann.heard) < 300
 
 
 def test_a_loop_that_ended_while_a_pump_waited_harms_nobody(relay: Any, client: Any) -> None:
@@ -422,3 +423,17 @@ def test_a_loop_that_ended_while_a_pump_waited_harms_nobody(relay: Any, client: 
     ann.until(lambda: len(ann.heard) == 2)
     assert ann.transport.status.state is OPEN
     pump._log_destroy_pending = False  # type: ignore[attr-defined]
+
+
+def test_a_pump_that_waits_without_a_connection_ends_with_close(client: Any, dead_url: str) -> None:
+    ann = client(dead_url, autoconnect=False)
+
+    async def main() -> None:
+        pump = asyncio.create_task(ann.transport.pump())
+        await asyncio.sleep(0)
+        assert len(ann.transport._link.watchers) == 1
+        ann.transport.close()
+        async with asyncio.timeout(LIMIT):
+            await pump
+
+    asyncio.run(main())
