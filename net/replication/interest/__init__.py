@@ -1,5 +1,7 @@
 """Interest: which entities a connection is told about, and how often."""
 
+from net.replication.interest.policy import Position, radius_interest
+from net.replication.interest.radius import RadiusProvider
 from net.replication.interest.sample import (
     NO_SLOTS,
     NOBODY,
@@ -19,7 +21,10 @@ __all__ = [
     "Answer",
     "InterestProvider",
     "Policy",
+    "Position",
+    "RadiusProvider",
     "Sample",
     "Slots",
     "Visibility",
+    "radius_interest",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,15 @@ NO_SLOTS: Final[Slots] = np.empty(0, np.int32)
 NO_SLOTS.flags.writeable = False
 
 
+def _no_slots() -> Slots:
+    return NO_SLOTS
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The world at one sample, and how it differs from the sample before. The arrays are only read, and not kept.
+    """The world at one sample, and how it differs from the sample before.
+
+    The arrays are only read, and must hold until the next sample.
 
     Every array of slots names each slot at most once. With the same `source` and `number` as before, nothing has
     moved, spawned or gone, and nobody is asked again unless what he owns has changed.
@@ -51,14 +57,38 @@ class Sample:
     """[capacity]"""
     owner: Slots
     """[capacity] the connection that owns the entity, or NOBODY. Owned entities with a position are its anchors"""
-    moved: Slots = field(default=NO_SLOTS)
+    moved: Slots = field(default_factory=_no_slots)
     """whose position has changed, or who got or lost a position"""
-    spawned: Slots = field(default=NO_SLOTS)
+    spawned: Slots = field(default_factory=_no_slots)
     """slots with a new entity since the last sample"""
-    despawned: Slots = field(default=NO_SLOTS)
+    despawned: Slots = field(default_factory=_no_slots)
     """slots whose entity of the last sample has gone; one that is in use again is also in `spawned`"""
-    reowned: Slots = field(default=NO_SLOTS)
+    reowned: Slots = field(default_factory=_no_slots)
     """whose owner has changed (spawned ones need not be named)"""
+
+    def tells(self) -> bool:
+        """Whether anything moved, spawned or went."""
+        return bool(len(self.moved) or len(self.spawned) or len(self.despawned))
+
+
+def moved_slots(sample: Sample) -> Slots:
+    """Whose position may be another one: `moved` and `spawned`, each once, without what is not live any more."""
+    if not len(sample.spawned):
+        slots = sample.moved
+    elif not len(sample.moved):
+        slots = sample.spawned
+    else:
+        slots = np.union1d(sample.moved, sample.spawned)
+    live = sample.live[slots]
+    return slots if live.all() else slots[live]
+
+
+def check_positions(sample: Sample, slots: Slots) -> None:
+    """ValueError if one of these slots has a position that is not finite."""
+    for axis in (sample.x, sample.y, sample.z):
+        finite = np.isfinite(axis[slots]) | ~sample.placed[slots]
+        if not finite.all():
+            raise ValueError(f"the position of slot {slots[np.argmin(finite)]} is not a finite number")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +111,8 @@ class InterestProvider(Protocol):
     Entities without a position, and connections without an anchor, never reach it: `Visibility` shows them.
     """
 
-    def prepare(self, sample: Sample) -> Any:
-        """Take in a sample; once for each in which anything moved, spawned, went, or an owner changed.
+    def prepare(self, sample: Sample) -> None:
+        """Take in a sample; once for each in which anything moved, spawned or went.
 
         A sample of another `source` than the last one forgets all answers: they count from empty sets again.
         """
@@ -91,8 +121,8 @@ class InterestProvider(Protocol):
     def query(self, connection: int, anchors: Slots) -> Answer:
         """What changed for one connection since its last answer (the first one counts from the empty set).
 
-        `anchors` are the slots that it owns and that have a position: sorted, and at least one. Asked at most once
-        between two calls of `prepare`.
+        `anchors` are the slots that it owns and that have a position: sorted, at least one, and the same object as
+        long as they are the same slots. Whose anchors change is asked at once, also without a new sample.
         """
         ...
 
