@@ -74,7 +74,7 @@ class Band:
         """List what has moved near a surface; `distances` are squared, [slots, eyes]."""
         low, high = self._kept
         near = (distances >= low) & (distances <= high) & self._active
-        rows, eyes = set_bits(pack(near) & ~self._listed.words[slots])
+        rows, eyes = set_bits(pack(near) & ~self._listed.of(slots))
         self._append(slots[rows], eyes)
 
     def make(self, eye: int, at: Floats, slots: Slots, distances: Floats) -> None:

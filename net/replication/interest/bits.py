@@ -11,6 +11,7 @@ from net.replication.interest.sample import Flags, Slots
 
 Packed = NDArray[np.uint8]
 Index = NDArray[np.intp]
+_NONE: Final[Index] = np.empty(0, np.intp)
 _BIT: Final = (1 << np.arange(8)).astype(np.uint8)
 
 
@@ -57,9 +58,13 @@ class BitTable:
         """The rows whose bit is set, ascending. Reads the whole column: for rare questions."""
         return np.flatnonzero(self.words[:, column >> 3] & _BIT[column & 7]).astype(np.int32)
 
+    def of(self, rows: Slots) -> Packed:
+        """A copy of these rows. (`take` is many times faster than an index, here and wherever rows are gathered.)"""
+        return self.words.take(rows, axis=0)
+
     def test(self, rows: Slots, columns: Index | int) -> Flags:
         """The bit of each (row, column)."""
-        found: Flags = (self.words[rows, columns >> 3] & _BIT[columns & 7]) != 0
+        found: Flags = (self.words.reshape(-1).take(self._bytes(rows, columns)) & _BIT[columns & 7]) != 0
         return found
 
     def set(self, rows: Slots, columns: Index | int) -> None:
@@ -95,9 +100,9 @@ def unpack(words: Packed) -> Flags:
 
 def set_bits(words: Packed) -> tuple[Index, Index]:
     """Row and column of every set bit, by row. Costs next to nothing where most bytes are 0."""
+    if not np.count_nonzero(words):
+        return _NONE, _NONE
     flat = np.flatnonzero(words)
-    if not len(flat):
-        return flat, flat
     row, word = np.divmod(flat, words.shape[1])
     which, bit = np.nonzero(unpack(words.reshape(-1)[flat][:, None]))
     return row[which], 8 * word[which] + bit

@@ -41,7 +41,7 @@ class ColumnIndex:
         """These slots have new positions, or are new."""
         if not self._fresh:
             return
-        strays = slots[(self._cells(slots, x, z) != self._cell[slots]) & ~self._astray[slots]]
+        strays = slots[(self._cells(slots, x, z) != self._cell.take(slots)) & ~self._astray.take(slots)]
         if len(strays):
             self._astray[strays] = True
             self._strays = np.concatenate([self._strays, strays])
@@ -59,8 +59,8 @@ class ColumnIndex:
                     parts.append(self._order[self._start[row + left] : self._start[row + right]])
         found = np.concatenate(parts)
         if len(self._strays):
-            found = np.concatenate([found[~self._astray[found]], self._strays])
-        return found[placed[found]]
+            found = np.concatenate([found[~self._astray.take(found)], self._strays])
+        return found[placed.take(found)]
 
     def _build(self, placed: Flags, x: Axis, z: Axis) -> None:
         slots = np.flatnonzero(placed).astype(np.int32)
@@ -75,8 +75,8 @@ class ColumnIndex:
         self._fresh = True
 
     def _cells(self, slots: Slots, x: Axis, z: Axis) -> Slots:
-        column = _wrapped(x[slots], self._size)
-        column += SIDE * _wrapped(z[slots], self._size)
+        column = _wrapped(x.take(slots), self._size)
+        column += SIDE * _wrapped(z.take(slots), self._size)
         return column.astype(np.int32)
 
 

@@ -33,9 +33,9 @@ class Eyes:
         self._of: dict[int, list[int]] = {}
         self._anchors: dict[int, Slots] = {}
         self._pieces: tuple[list[tuple[Slots, Index | int]], ...] = ([], [], [])
-        # What went, was lost and was gained in this sample, by eye; and of which eyes that has been told.
+        # What went, was lost and was gained in this sample, by eye; and for which eyes that has not been told yet.
         self._news: tuple[Grouped, ...] = (Grouped((), 0, 0),) * 3
-        self._told: set[int] = set()
+        self._untold: set[int] = set()
 
     def __len__(self) -> int:
         return int(self._used.sum())
@@ -43,9 +43,8 @@ class Eyes:
     def begin(self, sample: Sample) -> Flags:
         """Take in a sample: eyes follow their anchors, and nobody sees what has gone. Gives who moved, [eyes]."""
         self._pieces = ([], [], [])
-        self._told.clear()
         if len(sample.despawned):
-            rows, eyes = set_bits(self.seen.words[sample.despawned])
+            rows, eyes = set_bits(self.seen.of(sample.despawned))
             self._pieces[0].append((sample.despawned[rows], eyes))
             self.seen.clear(sample.despawned)
         # An anchor that has no position any more is about to be taken back: its eye stays where it is.
@@ -58,16 +57,14 @@ class Eyes:
 
     def hide(self, slots: Slots) -> None:
         """No eye sees these slots any more: they have no position."""
-        rows, eyes = set_bits(self.seen.words[slots])
+        rows, eyes = set_bits(self.seen.of(slots))
         self._pieces[1].append((slots[rows], eyes))
         self.seen.clear(slots)
 
     def judge(self, slots: Slots, sees: Flags) -> None:
         """All eyes looked at these slots; `sees` is [slots, eyes]."""
         now = pack(sees)
-        was = self.seen.words[slots]
-        changed = now ^ was
-        rows, eyes = set_bits(changed)
+        rows, eyes = set_bits(now ^ self.seen.of(slots))
         if len(rows):
             self.seen.words[slots] = now
             gained = sees[rows, eyes]
@@ -87,6 +84,7 @@ class Eyes:
     def end(self) -> None:
         """All changes of this sample are known."""
         self._news = tuple(Grouped(pieces, self.seen.rows, self.seen.columns) for pieces in self._pieces)
+        self._untold = {eye for news in self._news for eye in news.columns()}
         self._pieces = ([], [], [])
 
     def watch(self, connection: int, anchors: Slots, sample: Sample) -> list[int]:
@@ -99,7 +97,7 @@ class Eyes:
         eyes = self._of.setdefault(connection, [])
         for eye in [eye for eye in eyes if int(self._anchor[eye]) not in wanted]:
             for pieces, news in zip(self._pieces, self._news, strict=True):
-                pieces.append((news.of(eye) if eye not in self._told else NO_SLOTS, eye))
+                pieces.append((news.of(eye) if eye in self._untold else NO_SLOTS, eye))
             self._pieces[1].append((self.seen.column(eye), eye))
             self._close(eye)
             eyes.remove(eye)
@@ -111,16 +109,15 @@ class Eyes:
     def answer(self, connection: int) -> Answer:
         """What changed for a connection since it was asked last. Call `watch` before."""
         eyes = self._of[connection]
-        if len(eyes) > 1 or any(self._pieces):
+        other = any(self._pieces)
+        if not other and self._untold.isdisjoint(eyes):
+            return UNCHANGED
+        if other or len(eyes) > 1:
             return self._union(eyes)
         (eye,) = eyes
-        if eye in self._told:
-            return UNCHANGED
-        self._told.add(eye)
+        self._untold.remove(eye)
         gone, lost, gained = (news.of(eye) for news in self._news)
-        if len(gone):
-            lost = np.union1d(gone, lost)
-        return Answer(gained, lost) if len(gained) or len(lost) else UNCHANGED
+        return Answer(gained, np.union1d(gone, lost) if len(gone) else lost)
 
     def forget(self, connection: int) -> None:
         """Close all eyes of a connection."""
@@ -143,16 +140,14 @@ class Eyes:
         """The answer of a connection with several eyes, or with other eyes than before."""
         collected: list[Slots] = []
         for pieces, news in zip(self._pieces, self._news, strict=True):
-            parts = [piece for piece, _ in pieces] + [news.of(eye) for eye in eyes if eye not in self._told]
+            parts = [piece for piece, _ in pieces] + [news.of(eye) for eye in eyes if eye in self._untold]
             collected.append(np.concatenate([NO_SLOTS, *parts]))
             pieces.clear()
-        self._told.update(eyes)
+        self._untold.difference_update(eyes)
         gone, lost, gained = collected
-        if not (len(gone) or len(lost) or len(gained)):
-            return UNCHANGED
         # How many of its eyes see a slot, and how many did before, which the changes tell backwards.
         slots, which = np.unique(np.concatenate([lost, gained]), return_inverse=True)
-        now = unpack(self.seen.words[slots])[:, eyes].sum(axis=1)
+        now = unpack(self.seen.of(slots))[:, eyes].sum(axis=1)
         before = now + np.bincount(which[: len(lost)], minlength=len(slots))
         before -= np.bincount(which[len(lost) :], minlength=len(slots))
         left = slots[(before > 0) & (now == 0)]
@@ -168,8 +163,6 @@ class Eyes:
             self._used = np.pad(self._used, (0, more))
         self._anchor[eye] = anchor
         self._used[eye] = True
-        # Nothing that another connection's eye of this number saw in this sample is news of this one.
-        self._told.add(eye)
         self.at[:, eye] = sample.x[anchor], sample.y[anchor], sample.z[anchor]
         self.before[:, eye] = self.at[:, eye]
         return eye
@@ -177,6 +170,7 @@ class Eyes:
     def _close(self, eye: int) -> None:
         self.seen.give_back(eye)
         self._used[eye] = False
+        self._untold.discard(eye)
         self.at[:, eye] = self.before[:, eye] = math.inf
 
     def _note(self, slots: Slots, eyes: Index | int, gained: Flags) -> None:

@@ -54,7 +54,7 @@ class RadiusProvider:
         moved = eyes.begin(sample)
         remake = band.check(eyes.at, moved)
         slots = moved_slots(sample)
-        placed = sample.placed[slots]
+        placed = sample.placed.take(slots)
         if not placed.all():
             eyes.hide(slots[~placed])
             slots = slots[placed]
@@ -74,7 +74,7 @@ class RadiusProvider:
         if stepped.any():
             slots, which = band.pairs(stepped)
             near = self._pair_distances(sample, slots, which) <= self._limit
-            eyes.judge_pairs(slots, which, near & sample.placed[slots])
+            eyes.judge_pairs(slots, which, near & sample.placed.take(slots))
         for eye in remake.tolist():
             self._look(sample, eye)
         eyes.end()
@@ -119,7 +119,7 @@ class RadiusProvider:
     def _distances(self, sample: Sample, slots: Slots) -> Floats:
         """Squared distances of slots to all eyes, [slots, eyes]."""
         x, y, z = (
-            np.subtract(axis[slots].astype(np.float64)[:, None], at)
+            np.subtract(axis.take(slots).astype(np.float64)[:, None], at)
             for axis, at in zip((sample.x, sample.y, sample.z), self._eyes.at, strict=True)
         )
         return _squared(x, y, z)
@@ -127,7 +127,7 @@ class RadiusProvider:
     def _pair_distances(self, sample: Sample, slots: Slots, eyes: Index | int) -> Floats:
         """Squared distances of each slot to its eye (or to one), [slots]."""
         x, y, z = (
-            np.subtract(axis[slots].astype(np.float64), at[eyes])
+            np.subtract(axis.take(slots).astype(np.float64), at[eyes])
             for axis, at in zip((sample.x, sample.y, sample.z), self._eyes.at, strict=True)
         )
         return _squared(x, y, z)

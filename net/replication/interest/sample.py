@@ -79,16 +79,18 @@ def moved_slots(sample: Sample) -> Slots:
         slots = sample.spawned
     else:
         slots = np.union1d(sample.moved, sample.spawned)
-    live = sample.live[slots]
+    live = sample.live.take(slots)
     return slots if live.all() else slots[live]
 
 
 def check_positions(sample: Sample, slots: Slots) -> None:
     """ValueError if one of these slots has a position that is not finite."""
     for axis in (sample.x, sample.y, sample.z):
-        finite = np.isfinite(axis[slots]) | ~sample.placed[slots]
+        finite = np.isfinite(axis.take(slots))
         if not finite.all():
-            raise ValueError(f"the position of slot {slots[np.argmin(finite)]} is not a finite number")
+            wrong = slots[~finite & sample.placed[slots]]
+            if len(wrong):
+                raise ValueError(f"the position of slot {wrong[0]} is not a finite number")
 
 
 @dataclass(frozen=True, slots=True)

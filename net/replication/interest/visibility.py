@@ -111,8 +111,9 @@ class Visibility:
             everything = everything or opened
         self._new.clear()
         self._afresh = False
-        rows = np.arange(self._capacity, dtype=np.int32) if everything else np.unique(np.concatenate(touched))
-        return self._show(sample, rows, gone)
+        if everything:
+            return self._show(sample, np.arange(self._capacity, dtype=np.int32), gone)
+        return self._show(sample, np.unique(np.concatenate(touched)), gone) if touched else _NOTHING
 
     def visible(self, connection: int) -> Slots:
         """What a connection sees, sorted. KeyError for an unknown one."""
@@ -120,7 +121,7 @@ class Visibility:
 
     def audience(self, slots: Slots) -> dict[int, Flags]:
         """By connection: which of these slots it sees, [slots]."""
-        sees = unpack(self._shown.words[slots])
+        sees = unpack(self._shown.of(slots))
         return {connection: sees[:, column] for connection, column in self._column.items()}
 
     def position(self, slot: int) -> Position | None:
@@ -150,9 +151,11 @@ class Visibility:
         """Note owners and anchors. Gives slots that may be visible to others now, and whose anchors are others."""
         touched = [sample.reowned]
         if changed:
-            replaced = sample.moved[sample.placed[sample.moved] != self._placed[sample.moved]]
+            replaced = sample.moved[sample.placed.take(sample.moved) != self._placed.take(sample.moved)]
             touched += [sample.spawned, sample.despawned, replaced]
         slots = np.concatenate(touched)
+        if not (len(slots) or afresh or self._new):
+            return [], []
         if afresh:
             concerned = set(self._column)
             np.copyto(self._owner, sample.owner)
@@ -175,7 +178,7 @@ class Visibility:
         """Nobody sees any more what has gone, whatever is in its slot now. Gives who saw it: (slot, column)."""
         if not len(despawned):
             return []
-        rows, columns = set_bits(self._shown.words[despawned])
+        rows, columns = set_bits(self._shown.of(despawned))
         self._shown.clear(despawned)
         self._near.clear(despawned)
         return [(despawned[rows], columns)]
@@ -221,7 +224,7 @@ class Visibility:
     def _show(self, sample: Sample, rows: Slots, gone: list[tuple[Slots, Index]]) -> Mapping[int, Answer]:
         """Work out who sees these slots now; the changes, with what has gone."""
         wanted = self._wanted(sample, rows)
-        which, columns = set_bits(wanted ^ self._shown.words[rows])
+        which, columns = set_bits(wanted ^ self._shown.of(rows))
         slots = rows[which]
         gains = ~self._shown.test(slots, columns)
         self._shown.words[rows] = wanted
@@ -240,7 +243,7 @@ class Visibility:
         if self._policy is None and self._provider is None:
             wanted = np.repeat(everybody, len(rows), axis=0)
         else:
-            wanted = self._near.words[rows]
+            wanted = self._near.of(rows)
         if self._provider is not None:
             wanted |= self._mask([connection for connection, anchors in self._anchors.items() if not len(anchors)])
             wanted[~sample.placed[rows]] = everybody
