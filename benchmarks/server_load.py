@@ -134,12 +134,13 @@ def main() -> None:
     parser.add_argument("--players", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=15.0)
     parser.add_argument("--world-rate", type=float, default=20.0)
+    parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
     move = yardstick()
     server = subprocess.Popen(
         [
             *(sys.executable, "run_server.py", "--port", "0", "--log", "json"),
-            *("--until-stdin-closes", "--world-rate", str(options.world_rate)),
+            *("--until-stdin-closes", "--world-rate", str(options.world_rate), "--engine", options.engine),
         ],
         cwd=ROOT,
         stdin=subprocess.PIPE,
@@ -148,13 +149,15 @@ def main() -> None:
     )
     try:
         assert server.stdout is not None
-        port = json.loads(server.stdout.readline())["port"]
+        listening = json.loads(server.stdout.readline())
+        port, engine = listening["port"], listening["engine"]
         result = asyncio.run(measure(port, psutil.Process(server.pid), options.players, options.seconds))
     finally:
         out, _ = server.communicate(timeout=10)
     dropped = next(event["ticks_dropped"] for event in map(json.loads, out.splitlines()) if event["event"] == "stopped")
     per_player = result["cpu_ms_per_player_per_second"]
     yard = {
+        "engine": engine,
         "world_rate": options.world_rate,
         "ticks_dropped": dropped,
         "move_avatar_us": round(move * 1e6, 3),

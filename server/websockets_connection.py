@@ -72,8 +72,6 @@ class WebSocketConnection(asyncio.Protocol):
         self._proven = True
         self._pending: list[bytes] = []
         """goes out at the end of this turn of the loop"""
-        self._room = limits.max_buffered
-        """bytes that may surely be queued before it has to be looked at how many wait"""
         self._eof_due = False
 
     # -- what the handler calls
@@ -81,7 +79,10 @@ class WebSocketConnection(asyncio.Protocol):
     def send(self, frame: Frame) -> None:
         """Queue a frame that was encoded before. Nothing once closed."""
         if not self._closing:
-            self._queue(frame.wire)
+            pending = self._pending
+            if not pending:
+                self._flusher.add(self)
+            pending.append(frame.wire)
 
     def send_text(self, text: bytes) -> None:
         """Queue one text frame (UTF-8). Nothing once closed."""
@@ -136,6 +137,7 @@ class WebSocketConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.address = peer[0] if peer else "unknown"
         self._cut_in(self._limits.handshake_timeout, "handshake timed out")
+        self._transport.set_write_buffer_limits(self._limits.max_buffered)
         self._came(self)
 
     def data_received(self, data: bytes) -> None:
@@ -147,13 +149,17 @@ class WebSocketConnection(asyncio.Protocol):
         if not self._reading_later:
             self._read()
 
+    def pause_writing(self) -> None:
+        """More than `max_buffered` waits: whoever reads that slowly costs more than he is worth."""
+        self._cut("too slow a reader")
+
     def eof_received(self) -> bool:
         """The peer will send no more: whatever it said before counts, then the connection ends."""
         while self._unread and not self._lost:
             self._parse(self._next_chunk())
         self._protocol.receive_eof()
         self._take_writes()
-        self._flush()
+        self.flush()
         return False
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -304,27 +310,20 @@ class WebSocketConnection(asyncio.Protocol):
         self._eof_due = self._closing = True
         self._cut_in(self._limits.close_timeout, "")
         if not self._pending:
-            self._flusher.add(self._flush)
+            self._flusher.add(self)
 
     def _queue(self, data: bytes) -> None:
-        pending = self._pending
-        if not pending:
-            self._flusher.add(self._flush)
-        pending.append(data)
-        self._room -= len(data)
-        if self._room < 0:
-            self._bound_buffer()
+        if not self._pending:
+            self._flusher.add(self)
+        self._pending.append(data)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what this turn of the loop has brought."""
         transport, pending = self._transport, self._pending
-        if self._lost or transport.is_closing():
-            pending.clear()
-            return
-        if pending:
+        if pending and not self._lost:
             transport.write(pending[0] if len(pending) == 1 else b"".join(pending))
-            pending.clear()
-            self._room = self._limits.max_buffered - transport.get_write_buffer_size()
-        if self._eof_due:
+        pending.clear()
+        if self._eof_due and not transport.is_closing():
             self._eof_due = False
             try:
                 if transport.can_write_eof():
@@ -333,10 +332,6 @@ class WebSocketConnection(asyncio.Protocol):
                     transport.close()
             except OSError:  # the peer has reset the connection, and asyncio has not heard of it yet
                 transport.abort()
-
-    def _bound_buffer(self) -> None:
-        if not self._lost and self.buffered() > self._limits.max_buffered:
-            self._cut("too slow a reader")
 
     # -- the end
 
