@@ -1,5 +1,6 @@
 """Interest: which entities a connection is told about, and how often."""
 
+from net.replication.interest.cells import CellProvider
 from net.replication.interest.policy import Position, radius_interest
 from net.replication.interest.radius import RadiusProvider
 from net.replication.interest.sample import (
@@ -12,6 +13,7 @@ from net.replication.interest.sample import (
     Sample,
     Slots,
 )
+from net.replication.interest.tiers import TierPlan, Tiers, nearest
 from net.replication.interest.visibility import Visibility
 
 __all__ = [
@@ -19,12 +21,16 @@ __all__ = [
     "NO_SLOTS",
     "UNCHANGED",
     "Answer",
+    "CellProvider",
     "InterestProvider",
     "Policy",
     "Position",
     "RadiusProvider",
     "Sample",
     "Slots",
+    "TierPlan",
+    "Tiers",
     "Visibility",
+    "nearest",
     "radius_interest",
 ]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 Slots: TypeAlias = NDArray[np.int32]
 Flags: TypeAlias = NDArray[np.bool_]
-Axis: TypeAlias = NDArray[np.float32] | NDArray[np.int32]
-"""one coordinate of every slot, in units of the caller's choice"""
+Axis: TypeAlias = NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int32]
+"""[capacity] one coordinate of every slot, in units of the caller's choice, below 1e150"""
 
 Policy: TypeAlias = Callable[[int, int], bool]
 """policy(connection, slot): whether this connection is told about this entity; any function"""
@@ -50,7 +50,7 @@ class Sample:
     placed: Flags
     """[capacity] whether it is live and has a position; what has none is visible to everyone"""
     x: Axis
-    """[capacity] read where `placed`: finite, float32 or int32"""
+    """[capacity] read where `placed`, and finite there"""
     y: Axis
     """[capacity] height"""
     z: Axis

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from net.replication.interest import NOBODY, Sample
+from net.replication.interest import NOBODY, Sample, Visibility
 
 
 class PlainWorld:
@@ -134,21 +134,130 @@ def nine_cells(size):
     return within
 
 
-@pytest.fixture
+class Run:
+    """A world, a Visibility with a provider, and clients that believe it; all compared in each sample."""
+
+    def __init__(self, capacity, provider, within, dtype=np.float32):
+        self.world = PlainWorld(capacity, dtype)
+        self.visibility = Visibility(capacity)
+        self.visibility.set_provider(provider)
+        self.within = within
+        self.clients = {}
+
+    def do(self, op, *arguments):
+        getattr(self, op)(*arguments)
+
+    def put(self, slot, position, owner=NOBODY):
+        """Spawn, or move and own."""
+        if not self.world.live[slot]:
+            self.world.spawn(slot, position, owner)
+        else:
+            self.world.move(slot, position)
+            self.world.own(slot, owner)
+
+    def drop(self, slot):
+        if self.world.live[slot]:
+            self.world.despawn(slot)
+
+    def reuse(self, slot, position, owner=NOBODY):
+        self.drop(slot)
+        self.world.spawn(slot, position, owner)
+
+    def own(self, slot, owner):
+        if self.world.live[slot]:
+            self.world.own(slot, owner)
+
+    def step(self, slot, by):
+        if self.world.placed[slot]:
+            self.world.move(slot, self.world.position[:, slot] + np.array(by))
+
+    def walk(self, by):
+        """All anchors take a step."""
+        for slot in np.flatnonzero(self.world.placed & (self.world.owner != NOBODY)).tolist():
+            self.step(slot, by)
+
+    def toggle(self, connection):
+        if self.clients.pop(connection, None):
+            self.visibility.disconnect(connection)
+        else:
+            self.visibility.connect(connection)
+            self.clients[connection] = Client()
+
+    def sample(self):
+        changes = self.visibility.update(self.world.take())
+        assert changes.keys() <= self.clients.keys()
+        for connection, answer in changes.items():
+            assert len(answer.enter) or len(answer.leave)
+            self.clients[connection].apply(answer, self.world)
+        self.check()
+        return changes
+
+    def check(self):
+        everything = np.arange(self.world.capacity, dtype=np.int32)
+        audience = self.visibility.audience(everything)
+        for connection, client in self.clients.items():
+            assert client.entities() == self.world.visible(connection, self.within)
+            assert sorted(client.sees) == self.visibility.visible(connection).tolist()
+            assert sorted(client.sees) == np.flatnonzero(audience[connection]).tolist()
+
+
+def random_ops(random, capacity, connections, far, edge):
+    """The ops of one sample: mostly small steps, and now and then everything else that can happen."""
+
+    def position():
+        if random.random() < 0.05:
+            return None
+        if random.random() < 0.2:
+            return [random.choice([0, edge, -edge, 2 * edge]) for _ in "xyz"]
+        return [random.uniform(-far, far) for _ in "xyz"]
+
+    def owner():
+        return random.randrange(connections) if random.random() < 0.25 else NOBODY
+
+    for _ in range(random.choice([0, 1, 5, 40])):
+        slot = random.randrange(capacity)
+        what = random.random()
+        if what < 0.3:
+            yield "put", slot, position(), owner()
+        elif what < 0.35:
+            yield "drop", slot
+        elif what < 0.4:
+            yield "reuse", slot, position(), owner()
+        elif what < 0.42:
+            yield "own", slot, owner()
+        else:
+            yield "step", slot, [random.choice([-1, 0, 1, 0.25]) for _ in "xyz"]
+    if random.random() < 0.7:
+        yield "walk", [random.uniform(-1, 1) for _ in "xyz"]
+    if random.random() < 0.2:
+        yield "toggle", random.randrange(connections)
+
+
+@pytest.fixture(scope="session")
+def make_run():
+    return Run
+
+
+@pytest.fixture(scope="session")
+def ops_of_a_sample():
+    return random_ops
+
+
+@pytest.fixture(scope="session")
 def make_world():
     return PlainWorld
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_client():
     return Client
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def within_sphere():
     return sphere
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def within_nine_cells():
     return nine_cells
