@@ -14,8 +14,6 @@ from typing import Any, Final
 import uvloop
 from picows import WSAutoPingStrategy, WSFrame, WSListener, WSMsgType, WSTransport
 from picows.picows import WSProtocol  # type: ignore[attr-defined] # left out of its stubs
-from websockets.frames import Frame as ParsedFrame
-from websockets.frames import Opcode
 
 from server.websockets_connection import WebSocketConnection
 
@@ -57,13 +55,13 @@ class PicowsConnection(WebSocketConnection):
     def take_message(self, message: bytes, binary: bool) -> None:
         """A whole data frame."""
         if self._binary is not None:  # in the middle of another message
-            self.take_other(ParsedFrame(Opcode.BINARY if binary else Opcode.TEXT, message))
+            self.take_other(0x82 if binary else 0x81, message)
         elif not self._closing:
             self._deliver(message, binary)
 
-    def take_other(self, frame: ParsedFrame) -> None:
-        """Any other frame: the protocol object knows what it means."""
-        super()._parse_frames(frame.serialize(mask=True))
+    def take_other(self, first: int, payload: bytes) -> None:
+        """Any other frame, by its first byte: the protocol object knows what it means."""
+        super()._parse_frames(_masked(first, payload))
 
     def refuse(self, code: int, reason: str) -> None:
         """The peer's bytes are no frame that we may take."""
@@ -76,7 +74,7 @@ class FrameReader(WSListener):
 
     def __init__(self, connection: PicowsConnection, max_size: int) -> None:
         self._connection = connection
-        self._failed = False
+        self._failure: tuple[int, str] | None = None
         # no timeout, no pings, no pongs: all that is the connection's
         self._parser = WSProtocol(
             host_port=None,
@@ -99,14 +97,16 @@ class FrameReader(WSListener):
         self.feed(_HANDSHAKE)
 
     def feed(self, data: bytes) -> None:
-        """Parse some bytes. Frames are delivered from within."""
+        """Parse some bytes. Frames are delivered from within, and then whatever is wrong with those that follow."""
         start = 0
-        while start < len(data) and not self._failed:
+        while start < len(data) and self._failure is None:
             buffer = self._parser.get_buffer(-1)
             part = data[start : start + len(buffer)]
             buffer[: len(part)] = part
             self._parser.buffer_updated(len(part))
             start += len(part)
+            if self._failure is not None:
+                self._connection.refuse(*self._failure)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         """A frame whose length, mask and opcode are in order."""
@@ -114,14 +114,24 @@ class FrameReader(WSListener):
         if (kind is _TEXT or kind is _BINARY) and frame.fin and not (frame.rsv1 or frame.rsv2 or frame.rsv3):
             self._connection.take_message(frame.get_payload_as_bytes(), kind is _BINARY)
         else:
-            opcode, data = Opcode(kind.value), frame.get_payload_as_bytes()
-            flags = bool(frame.rsv1), bool(frame.rsv2), bool(frame.rsv3)
-            self._connection.take_other(ParsedFrame(opcode, data, bool(frame.fin), *flags))
+            first = frame.fin << 7 | frame.rsv1 << 6 | frame.rsv2 << 5 | frame.rsv3 << 4 | kind.value
+            self._connection.take_other(first, frame.get_payload_as_bytes())
 
     def fail(self, close: bytes) -> None:
-        """The parser gave up, with this close frame for the peer."""
-        self._failed = True
-        self._connection.refuse(int.from_bytes(close[2:4], "big"), close[4:].decode())
+        """The parser gives up, with this close frame for the peer. The frames before may still be undelivered."""
+        self._failure = int.from_bytes(close[2:4], "big"), close[4:].decode()
+
+
+def _masked(first: int, payload: bytes) -> bytes:
+    """A frame as clients send it, with a key of zeros, which masks nothing."""
+    size = len(payload)
+    if size < 126:
+        length = bytes((0x80 | size,))
+    elif size < 65_536:
+        length = bytes((0x80 | 126, size >> 8, size & 0xFF))
+    else:
+        length = bytes((0x80 | 127,)) + size.to_bytes(8, "big")
+    return bytes((first,)) + length + bytes(4) + payload
 
 
 class _Wire:
