@@ -37,7 +37,7 @@ def add(state: int, command: int) -> int:
 
 
 def test_commands_are_numbered_from_one_and_applied_at_once_pd_01() -> None:
-    """PD-01, PI-01, PI-07: no answer is needed to move."""
+    """PD-01, PD-16, PI-01, PI-07: no answer is needed to move, and each value can be read at any time."""
     predictor = Predictor(100, add)
     assert (predictor.next_seq, predictor.last_acknowledged, predictor.pending) == (1, 0, 0)
     assert [predictor.apply(n) for n in (1, 10, 100)] == [1, 2, 3]
