@@ -97,7 +97,7 @@ def check_positions(sample: Sample, slots: Slots) -> None:
 class Answer:
     """How the visible set of one connection changed. Both arrays are sorted.
 
-    Apply `leave` before `enter`: a slot in both holds another entity now.
+    What has despawned leaves too. Apply `leave` before `enter`: a slot in both holds another entity now.
     """
 
     enter: Slots

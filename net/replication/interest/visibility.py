@@ -180,7 +180,6 @@ class Visibility:
             return []
         rows, columns = set_bits(self._shown.of(despawned))
         self._shown.clear(despawned)
-        self._near.clear(despawned)
         return [(despawned[rows], columns)]
 
     def _ask_policy(self, policy: Policy, sample: Sample) -> Packed:

@@ -35,7 +35,7 @@ class PlainWorld:
     def despawn(self, slot):
         assert self.live[slot]
         self.live[slot] = self.placed[slot] = False
-        self.position[:, slot] = self._rubbish()
+        self._put(slot, None)
         for name in ("moved", "spawned", "reowned"):
             self._lists[name].discard(slot)
         if self._known[slot]:
@@ -91,11 +91,11 @@ class PlainWorld:
 
     def _put(self, slot, position):
         self.placed[slot] = position is not None
-        self.position[:, slot] = self._rubbish() if position is None else position
-
-    def _rubbish(self):
-        """What nobody may read."""
-        return np.nan if self.position.dtype.kind == "f" else np.iinfo(np.int32).min
+        if position is not None:
+            self.position[:, slot] = position
+        elif slot % 2:
+            # What nobody may read: in odd slots no position, in even ones the last.
+            self.position[:, slot] = np.nan if self.position.dtype.kind == "f" else np.iinfo(np.int32).min
 
 
 class Client:

@@ -162,6 +162,36 @@ def test_a_slot_in_use_again_leaves_and_enters(make_world, make_provider):
     assert (answer.enter.tolist(), answer.leave.tolist()) == ([1], [1])
 
 
+def test_a_position_lost_and_found_in_the_same_place_leaves_and_enters(make_world, make_provider):
+    world, anchors = one_of_each(make_world)
+    provider, _ = make_provider(8, 4.0)
+    provider.prepare(world.take())
+    provider.query(3, anchors)
+    for position, enter, leave in ((None, [], [1]), ((1, 0, 0), [1], [])):
+        world.move(1, position)
+        provider.prepare(world.take())
+        answer = provider.query(3, anchors)
+        assert (answer.enter.tolist(), answer.leave.tolist()) == (enter, leave)
+
+
+def test_an_anchor_walks_up_to_what_has_gone_and_sees_nothing(make_world, make_provider):
+    """In small steps, past a slot that is not live and one without a position: their places still stand there."""
+    world, anchors = one_of_each(make_world)
+    world.spawn(4, (3.6, 0, 0))
+    world.spawn(6, (3.65, 0, 0))
+    provider, _ = make_provider(8, 4.0)
+    provider.prepare(world.take())
+    assert provider.query(3, anchors).enter.tolist()[:2] == [0, 1]
+    for number in range(40):
+        if number == 1:
+            world.despawn(4)
+            world.move(6, None)
+        world.move(0, (number * 0.05 - 0.5, 0, 0))
+        provider.prepare(world.take())
+        answer = provider.query(3, anchors)
+        assert number < 2 or not {4, 6} & set(answer.enter.tolist())
+
+
 def test_an_eye_that_is_taken_over_tells_nothing_of_its_former_owner(make_world, make_provider):
     world, anchors = one_of_each(make_world)
     provider, _ = make_provider(8, 4.0)
