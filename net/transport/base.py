@@ -94,15 +94,15 @@ class Transport(Protocol):
         """Send one binary message to every other peer. After `close()` this does nothing."""
         ...
 
-    def subscribe(self, callback: Callable[[Envelope], None]) -> Unsubscribe:
+    def subscribe(self, callback: Callable[[Envelope], object]) -> Unsubscribe:
         """Call `callback` with each envelope that arrives. The same callback twice runs once."""
         ...
 
-    def subscribe_bytes(self, callback: Callable[[bytes], None]) -> Unsubscribe:
+    def subscribe_bytes(self, callback: Callable[[bytes], object]) -> Unsubscribe:
         """Call `callback` with each binary message that arrives. The same callback twice runs once."""
         ...
 
-    def subscribe_status(self, callback: Callable[[ConnectionStatus], None]) -> Unsubscribe:
+    def subscribe_status(self, callback: Callable[[ConnectionStatus], object]) -> Unsubscribe:
         """Call `callback` with each new status, in its order among the messages."""
         ...
 

@@ -41,15 +41,15 @@ class Endpoint:
         """Counters since the transport was made: one object that goes on counting."""
         return self._traffic
 
-    def subscribe(self, callback: Callable[[Envelope], None]) -> Unsubscribe:
+    def subscribe(self, callback: Callable[[Envelope], object]) -> Unsubscribe:
         """Call `callback` with each envelope that arrives. The same callback twice runs once."""
         return self._messages.add(callback)
 
-    def subscribe_bytes(self, callback: Callable[[bytes], None]) -> Unsubscribe:
+    def subscribe_bytes(self, callback: Callable[[bytes], object]) -> Unsubscribe:
         """Call `callback` with each binary message that arrives. The same callback twice runs once."""
         return self._binaries.add(callback)
 
-    def subscribe_status(self, callback: Callable[[ConnectionStatus], None]) -> Unsubscribe:
+    def subscribe_status(self, callback: Callable[[ConnectionStatus], object]) -> Unsubscribe:
         """Call `callback` with each new status, in its order among the messages."""
         return self._statuses.add(callback)
 
