@@ -64,9 +64,10 @@ class Band:
             holds &= np.bincount(self.eyes, minlength=len(holds)) <= self._room
         dropped = self._active & ~holds
         if dropped.any():
-            keep = ~dropped[self.eyes]
-            self._listed.unset(self.slots[~keep], self.eyes[~keep])
-            self.slots, self.eyes = self.slots[keep], self.eyes[keep]
+            ends = dropped.take(self.eyes)
+            self._listed.unset(self.slots[ends], self.eyes[ends])
+            keep = np.flatnonzero(~ends)
+            self.slots, self.eyes = self.slots.take(keep), self.eyes.take(keep)
             self._active = holds
         return np.flatnonzero(moved & ~holds)
 
@@ -90,8 +91,8 @@ class Band:
         """The pairs of these eyes, [eyes]."""
         if eyes.all():
             return self.slots, self.eyes
-        chosen = eyes[self.eyes]
-        return self.slots[chosen], self.eyes[chosen]
+        chosen = np.flatnonzero(eyes.take(self.eyes))
+        return self.slots.take(chosen), self.eyes.take(chosen)
 
     def _append(self, slots: Slots, eyes: Index) -> None:
         if len(slots):

@@ -64,7 +64,7 @@ class BitTable:
 
     def test(self, rows: Slots, columns: Index | int) -> Flags:
         """The bit of each (row, column)."""
-        found: Flags = (self.words.reshape(-1).take(self._bytes(rows, columns)) & _BIT[columns & 7]) != 0
+        found: Flags = (self.words.reshape(-1).take(self._bytes(rows, columns)) & _BIT.take(columns & 7)) != 0
         return found
 
     def set(self, rows: Slots, columns: Index | int) -> None:

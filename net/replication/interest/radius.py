@@ -18,7 +18,7 @@ from net.replication.interest.eyes import Eyes, Floats
 from net.replication.interest.policy import squared_radius
 from net.replication.interest.sample import Answer, Sample, Slots, moved_slots
 
-SKIN: Final = 1 / 16
+SKIN: Final = 1 / 24
 """the skin of a band as a share of the radius: thin bands are cheap to test, thick ones last longer"""
 CELLS: Final = 4
 """cells of the index along a radius"""
@@ -127,7 +127,7 @@ class RadiusProvider:
     def _pair_distances(self, sample: Sample, slots: Slots, eyes: Index | int) -> Floats:
         """Squared distances of each slot to its eye (or to one), [slots]."""
         x, y, z = (
-            np.subtract(axis.take(slots).astype(np.float64), at[eyes])
+            np.subtract(axis.take(slots).astype(np.float64), at.take(eyes))
             for axis, at in zip((sample.x, sample.y, sample.z), self._eyes.at, strict=True)
         )
         return _squared(x, y, z)
