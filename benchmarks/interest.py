@@ -5,9 +5,9 @@
 100,000 entities stand on a plain or in a cube, 32 connections own an anchor each and see 1 % of them within a radius;
 668 entities walk each sample, 60 samples a second, and every connection gets exact enter and leave lists. Measured is
 `Visibility.update` with `RadiusProvider`: with still anchors, with all anchors walking, with nothing moved, and with
-the walkers jumping anywhere instead. The yardstick, in the same run, tests every entity against every anchor in numpy
-and compares with the sample before; at some samples its answers are compared with ours, and must be equal.
-Shares are of one core.
+the walkers jumping anywhere instead; `cells_` is `CellProvider` with nine cells of the same area. The yardstick, in the
+same run, tests every entity against every anchor in numpy and compares with the sample before; at some samples its
+answers are compared with ours, and must be equal. Shares are of one core.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from net.replication.interest import NOBODY, Answer, InterestProvider, RadiusProvider, Sample, Visibility
+from net.replication.interest import NOBODY, Answer, CellProvider, InterestProvider, RadiusProvider, Sample, Visibility
 
 RATE = 60
 SIDE = 1000.0
@@ -80,18 +80,24 @@ class World:
 
 
 class Yardstick:
-    """Every entity against every anchor, all anew."""
+    """Every entity against every anchor, all anew: within a radius, or in the nine cells of a size."""
 
-    def __init__(self, radius: float, world: World) -> None:
-        self.radius = radius
+    def __init__(self, length: float, world: World, cells: bool = False) -> None:
+        self.length = length
+        self.cells = cells
         self.seen = np.zeros((world.connections, world.entities), np.bool_)
 
     def update(self, sample: Sample) -> dict[int, Answer]:
         axes = [axis.astype(np.float64) for axis in (sample.x, sample.y, sample.z)]
+        if self.cells:
+            axes = [np.floor(axis / self.length) for axis in axes]
         changes = {}
         for connection, seen in enumerate(self.seen):
             x, y, z = (axis - axis[connection] for axis in axes)
-            now = x * x + y * y + z * z <= self.radius * self.radius
+            if self.cells:
+                now = (np.abs(x) <= 1) & (np.abs(z) <= 1)
+            else:
+                now = x * x + y * y + z * z <= self.length * self.length
             enter, leave = np.flatnonzero(now & ~seen), np.flatnonzero(seen & ~now)
             seen[:] = now
             if len(enter) or len(leave):
@@ -103,22 +109,30 @@ def figures(spent: list[float], pairs: int) -> dict[str, float]:
     mean = float(np.mean(spent))
     return {
         "us_per_sample": round(mean * 1e6, 1),
+        "us_median": round(float(np.median(spent)) * 1e6, 1),
         "us_p99": round(float(np.percentile(spent, 99)) * 1e6, 1),
         "share_of_core": round(mean * RATE, 4),
         "changes_per_sample": round(pairs / len(spent), 1),
     }
 
 
-def run(arguments: argparse.Namespace, cube: bool, movers: int, anchors: bool, jump: bool) -> dict[str, float]:
+def run(
+    arguments: argparse.Namespace,
+    movers: int,
+    anchors: bool = False,
+    cube: bool = False,
+    jump: bool = False,
+    cells: bool = False,
+) -> dict[str, float]:
     world = World(arguments.entities, arguments.connections, cube)
-    radius = world.radius(arguments.share)
+    length = SIDE * float(np.sqrt(arguments.share)) / 3.0 if cells else world.radius(arguments.share)
     visibility = Visibility(world.entities)
-    provider: InterestProvider = RadiusProvider(world.entities, radius)
+    provider: InterestProvider = (CellProvider if cells else RadiusProvider)(world.entities, length)
     visibility.set_provider(provider)
     for connection in range(world.connections):
         visibility.connect(connection)
     visibility.update(world.sample(np.empty(0, np.int32)))
-    yardstick = Yardstick(radius, world)
+    yardstick = Yardstick(length, world, cells)
     spent, pairs = [], 0
     for number in range(-arguments.warm_up, arguments.samples):
         sample = world.move(movers, anchors, jump) if movers else world.sample(np.empty(0, np.int32))
@@ -168,13 +182,15 @@ def main() -> None:
     print(
         json.dumps(
             {
-                "still": run(arguments, cube=False, movers=movers, anchors=False, jump=False),
-                "anchors_moving": run(arguments, cube=False, movers=movers, anchors=True, jump=False),
-                "nothing_moved": run(arguments, cube=False, movers=0, anchors=False, jump=False),
-                "still_jumping": run(arguments, cube=False, movers=movers, anchors=False, jump=True),
-                "anchors_moving_jumping": run(arguments, cube=False, movers=movers, anchors=True, jump=True),
-                "cube_still": run(arguments, cube=True, movers=movers, anchors=False, jump=False),
-                "cube_anchors_moving": run(arguments, cube=True, movers=movers, anchors=True, jump=False),
+                "still": run(arguments, movers),
+                "anchors_moving": run(arguments, movers, anchors=True),
+                "nothing_moved": run(arguments, 0),
+                "cube_still": run(arguments, movers, cube=True),
+                "cube_anchors_moving": run(arguments, movers, anchors=True, cube=True),
+                "jumping_still": run(arguments, movers, jump=True),
+                "jumping_anchors_moving": run(arguments, movers, anchors=True, jump=True),
+                "cells_still": run(arguments, movers, cells=True),
+                "cells_anchors_moving": run(arguments, movers, anchors=True, cells=True),
                 "yardstick": measure_yardstick(arguments),
             },
             indent=2,
