@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from server.engine import Connection, Http, Limits
+from server.engine import Connection, Http, Limits, binary_frame, text_frame
 from server.engines import Engine
 from server.websockets_engine import WebSocketListener, serve
 
@@ -300,7 +300,7 @@ def test_a_close_by_the_peer_is_answered_and_told_with_its_code_and_reason(run, 
     assert run(scenario).kinds() == ["opened", "closed"]
 
 
-def test_rs_20_who_never_answers_the_closing_handshake_is_cut_and_hears_of_nothing_more(run, raw, opcodes):
+def test_rs_04_rs_20_who_never_answers_the_closing_handshake_is_cut_and_hears_of_nothing_more(run, raw, opcodes):
     async def scenario(recorder, listener):
         client = await raw.open(listener.port)
 
@@ -457,6 +457,48 @@ def test_frames_of_one_turn_of_the_loop_leave_in_one_write(run, raw, opcodes):
         assert connection._transport.writes == [17]
 
     run(scenario)
+
+
+def test_a_frame_encoded_once_goes_to_many_in_its_order_among_the_others(run, raw, opcodes):
+    async def scenario(recorder, listener):
+        clients = [await raw.open(listener.port) for _ in range(3)]
+        await recorder.until(lambda: len(recorder.connections) == 3)
+        text, binary = text_frame(b"text"), binary_frame(b"\xff" * 70_000)
+
+        def tell(*_):
+            for connection in recorder.connections:
+                connection.send_text(b"before")
+                connection.send(text)
+                connection.send(binary)
+                connection.send_bytes(b"after")
+
+        recorder.on_message = tell
+        clients[0].send(opcodes.TEXT, b"go")
+        for client in clients:
+            assert [await client.read() for _ in range(4)] == [
+                (opcodes.TEXT, b"before"),
+                (opcodes.TEXT, b"text"),
+                (opcodes.BINARY, b"\xff" * 70_000),
+                (opcodes.BINARY, b"after"),
+            ]
+
+    run(scenario)
+
+
+def test_a_flood_waits_its_turn_and_delays_nobody_else(run, raw, opcodes):
+    order: list[bytes] = []
+
+    async def scenario(recorder, listener):
+        flood, other = await raw.open(listener.port), await raw.open(listener.port)
+        recorder.on_message = lambda connection, message, binary: order.append(message)
+        flood.writer.write(b"".join(flood.frame(opcodes.TEXT, b"flood") for _ in range(20_000)))
+        await recorder.until(lambda: len(order) > 0)
+        other.send(opcodes.TEXT, b"other")
+        await recorder.until(lambda: b"other" in order)
+        await recorder.until(lambda: len(order) == 20_001)
+
+    run(scenario)
+    assert order.index(b"other") < 15_000
 
 
 def test_several_addresses_share_one_port_and_a_taken_port_binds_none(engine, raw):

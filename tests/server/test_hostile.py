@@ -75,8 +75,8 @@ class Honest:
         return unpack_avatar(msgspec.convert(state["state"], AvatarFields))
 
 
-def test_as_03_as_13_as_15_as_18_hostile_peers_hurt_nobody_else(start_server, raw, opcodes):
-    server = start_server("--port", "0", "--log", "json")
+def test_as_03_as_13_as_15_as_18_hostile_peers_hurt_nobody_else(start_server, raw, opcodes, engine):
+    server = start_server("--port", "0", "--log", "json", "--engine", engine.name)
     port = server.event("listening")["port"]
 
     async def joined(peer_id: str) -> Any:
