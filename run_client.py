@@ -33,6 +33,8 @@ from net.transport.conditioner import Conditions, parse_conditions
 from net.transport.websocket import RetryPolicy, WebSocketTransport
 
 NAMES = ("Astra", "Nova", "Kestrel", "Quark", "Comet", "Lynx", "Wren", "Odin", "Iris", "Onyx", "Vega", "Rook")
+CORNER = (40, 60)
+"""pixels from the screen's edge at which the demo's windows stand"""
 HERE = Path(__file__).resolve().parent
 
 
@@ -177,6 +179,7 @@ def _title(arguments: argparse.Namespace) -> str:
 @contextlib.contextmanager
 def _demo(arguments: argparse.Namespace) -> Iterator[str]:
     """A server on a free port and a second window. Both end with us: they hold the other end of a pipe of ours."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with contextlib.ExitStack() as children:
         server = _child(children, "run_server.py", "--port", "0", "--log", "json", stdout=subprocess.PIPE)
         assert server.stdout is not None
@@ -188,15 +191,29 @@ def _demo(arguments: argparse.Namespace) -> Iterator[str]:
         second = ["--connect", url, "--name", "Player 2", "--size", "x".join(map(str, arguments.size))]
         if arguments.software:
             second.append("--software")
-        _child(children, "run_client.py", *second)
+        _child(children, "run_client.py", *second, place=_second_place(arguments.size))
+        os.environ.setdefault("SDL_VIDEO_WINDOW_POS", f"{CORNER[0]},{CORNER[1]}")
         yield url
 
 
+def _second_place(size: tuple[int, int]) -> str:
+    """Where the second window shows most of itself beside the first: the screen's other corner."""
+    import pygame  # noqa: PLC0415 - bots run where pygame has no business
+
+    try:
+        pygame.display.init()
+        screen = pygame.display.get_desktop_sizes()[0]
+    except pygame.error:  # no display: the window that is opened next says so
+        screen = size
+    return ",".join(str(max(2 * CORNER[i], screen[i] - size[i] - CORNER[i])) for i in (0, 1))
+
+
 def _child(
-    children: contextlib.ExitStack, script: str, *flags: str, stdout: int | None = None
+    children: contextlib.ExitStack, script: str, *flags: str, stdout: int | None = None, place: str = ""
 ) -> subprocess.Popen[bytes]:
     command = [sys.executable, str(HERE / script), *flags, "--until-stdin-closes"]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout)
+    env = {**os.environ, "SDL_VIDEO_WINDOW_POS": place} if place else None
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stdout, env=env)
 
     def end() -> None:
         assert process.stdin is not None
