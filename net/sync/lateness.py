@@ -20,8 +20,8 @@ FIRST: Final = 8
 """snapshots that it takes to know anything: before that the longest delay is the wise one"""
 QUANTILE: Final = 0.98
 """the share of the snapshots that are waited for"""
-MARGIN: Final = 0.02
-"""seconds on top: a snapshot is found a frame after it came, or one is lost now and then"""
+MARGIN: Final = 0.015
+"""seconds on top: a snapshot is found up to a frame after it came"""
 LONGEST: Final = 0.2
 """seconds behind the fastest way: to wait even longer for what is late costs more than to guess it"""
 SPAN: Final = 1.7

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from net.sync.lateness import LONGEST, SPAN
+from net.sync.lateness import LONGEST, MARGIN, SPAN
 from net.sync.playback import EASE, FASTER, HORIZON, SLOWER, SNAP, Playback
 
 INTERVAL = 0.05
@@ -81,7 +81,7 @@ def test_more_jitter_is_answered_by_playing_slower_and_less_by_playing_faster() 
     shown += play(playback, way, 15.0, start=5.0)
     rough = playback.delay
     shown += play(playback, way, 40.0, start=15.0)
-    assert rough == pytest.approx(0.08 + INTERVAL + 0.02, abs=0.012)
+    assert rough == pytest.approx(0.08 + INTERVAL + MARGIN, abs=0.012)
     assert playback.delay == pytest.approx(calm, abs=1e-3)
     after_the_start = speeds(shown)[120:]
     assert 1 - SLOWER - 1e-9 <= min(after_the_start) < 0.99
