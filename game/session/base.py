@@ -38,6 +38,8 @@ class RemoteMotion(StrEnum):
     """every snapshot as it arrives"""
     SMOOTHING = "exponential smoothing"
     INTERPOLATION = "snapshot interpolation"
+    ADAPTIVE = "adaptive playback"
+    """in the sender's time, as far behind as the network's lateness asks for"""
 
 
 class Techniques(msgspec.Struct, frozen=True):
@@ -45,7 +47,7 @@ class Techniques(msgspec.Struct, frozen=True):
 
     prediction: bool = True
     reconciliation: bool = True
-    remote_motion: RemoteMotion = RemoteMotion.INTERPOLATION
+    remote_motion: RemoteMotion = RemoteMotion.ADAPTIVE
 
 
 class Link(StrEnum):

@@ -1,4 +1,4 @@
-"""Ghost: the copy of an avatar that somebody else owns, and the three ways to draw it between snapshots."""
+"""Ghost: the copy of an avatar that somebody else owns, and the ways to draw it between snapshots."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from game.session.base import RemoteMotion
 from game.sim.constants import TURN, UNIT
 from game.sim.state import Avatar
 from net.sync.angles import lerp_angle
+from net.sync.playback import Playback
 from net.sync.smoothing import smooth, smooth_angle
 from net.sync.snapshots import SnapshotBuffer
+from net.sync.track import Track
 
 RADIANS: Final = 2 * math.pi / TURN
 SNAP: Final = 3.0
@@ -35,19 +37,30 @@ def pose_of(avatar: Avatar) -> Pose:
 
 
 def blend(a: Pose, b: Pose, t: float) -> Pose:
-    """From a (t 0) to b (t 1) in a straight line, the short way round; a jump is not glided over."""
-    dx, dy, dz = b.x - a.x, b.y - a.y, b.z - a.z
-    if dx * dx + dy * dy + dz * dz > SNAP * SNAP:
+    """From a (t 0) to b (t 1), and on beyond it, in a straight line, the short way round; a jump is not glided over."""
+    if _apart(a, b):
         return a if t < 1 else b
+    dx, dy, dz = b.x - a.x, b.y - a.y, b.z - a.z
     return Pose(
-        a.x + dx * t, a.y + dy * t, a.z + dz * t, lerp_angle(a.yaw, b.yaw, t), a.dashing if t < 0.5 else b.dashing
+        a.x + dx * t,
+        max(0.0, a.y + dy * t),
+        a.z + dz * t,
+        lerp_angle(a.yaw, b.yaw, t),
+        a.dashing if t < 0.5 else b.dashing,
     )
+
+
+def _apart(a: Pose, b: Pose) -> bool:
+    """Whether nobody goes from one to the other between two snapshots."""
+    return (b.x - a.x) ** 2 + (b.y - a.y) ** 2 + (b.z - a.z) ** 2 > SNAP * SNAP
 
 
 class Ghost:
     """One avatar, fed with snapshots in its owner's time."""
 
-    def __init__(self) -> None:
+    def __init__(self, playback: Playback) -> None:
+        """`playback` is the clock of its owner, advanced once a frame by whoever draws."""
+        self._track: Track[Pose] = Track(playback, blend, apart=_apart)
         self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
         self._newest_at = -math.inf
         self.newest: Pose | None = None
@@ -56,6 +69,7 @@ class Ghost:
     def push(self, time: float, pose: Pose) -> None:
         """Take in the avatar as its owner saw it at its `time` (seconds)."""
         self._buffer.push(time, pose)
+        self._track.push(time, pose)
         if time >= self._newest_at:
             self._newest_at, self.newest = time, pose
 
@@ -68,7 +82,9 @@ class Ghost:
         if newest is None:
             return None
         shown = self._shown
-        if motion is RemoteMotion.INTERPOLATION:
+        if motion is RemoteMotion.ADAPTIVE:
+            pose = self._track.sample() or newest
+        elif motion is RemoteMotion.INTERPOLATION:
             pose = self._buffer.sample(arrival_time) or newest
         elif motion is RemoteMotion.RAW or shown is None or math.dist(shown[:3], newest[:3]) > SNAP:
             pose = newest

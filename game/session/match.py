@@ -22,6 +22,7 @@ from net.clock import Clock
 from net.envelope import Envelope
 from net.store import Store
 from net.sync.fixedstep import FixedStep
+from net.sync.playback import Playback
 from net.transport.base import ConnectionStatus, Transport, TransportState
 from net.transport.conditioner import ConditionedTransport, Conditions
 
@@ -72,6 +73,7 @@ class Match(ABC):
         self._away = False
         self._emotes = Emotes()
         self._ghosts: dict[str, Ghost] = {}
+        self._playback = Playback()
         self._frames: dict[str, AvatarFrame] = {}
         self._peers_seen: set[str] = set()
         self._report = Report()
@@ -178,6 +180,7 @@ class Match(ABC):
             return
         if status.state is TransportState.OPEN:
             self._ghosts.clear()
+            self._playback = Playback()
             self._frames.clear()
             self._snapshot_at = math.nan
             self._begin()
@@ -211,6 +214,13 @@ class Match(ABC):
         if not math.isnan(self._snapshot_at):
             self.diagnostics.snapshot_gap_ms.add((at - self._snapshot_at) * 1000)
         self._snapshot_at = at
+
+    def _ghost(self, peer_id: str) -> Ghost:
+        """The ghost of that peer, new if it has just come."""
+        ghost = self._ghosts.get(peer_id)
+        if ghost is None:
+            ghost = self._ghosts[peer_id] = Ghost(self._playback)
+        return ghost
 
     def _forget(self, peer_id: str) -> None:
         """Somebody has left."""

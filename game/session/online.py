@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from game.session.base import Frame, Link, Pilot
-from game.session.ghost import Ghost, Pose, pose_of
+from game.session.ghost import Pose, pose_of
 from game.session.match import Match, Report
 from game.sim.command import Command
 from game.sim.constants import UNIT
@@ -155,8 +155,7 @@ class OnlineSession(Match):
 
     def _take_state(self, message: State) -> None:
         avatar = unpack_avatar(message.state)
-        ghost = self._ghosts.setdefault(self.peer_id, Ghost())
-        ghost.push(message.time_ms / 1000, pose_of(avatar))
+        self._ghost(self.peer_id).push(message.time_ms / 1000, pose_of(avatar))
         if self._baseline is None:
             self._baseline = avatar
             self._predictor.reset(avatar, renumber=True)
@@ -165,9 +164,10 @@ class OnlineSession(Match):
 
     def _take_world(self, message: WorldState, at: float) -> None:
         time = message.time_ms / 1000
+        self._playback.hear(time, at)
         for peer_id, fields in message.players.items():
             if peer_id != self.peer_id:
-                self._ghosts.setdefault(peer_id, Ghost()).push(time, pose_of(unpack_avatar(fields)))
+                self._ghost(peer_id).push(time, pose_of(unpack_avatar(fields)))
                 self._peers_seen.add(peer_id)
         for gone in self._ghosts.keys() - message.players.keys() - {self.peer_id}:
             self._forget(gone)
@@ -212,6 +212,7 @@ class OnlineSession(Match):
     def _draw(self, now: float, dt: float, pilot: Pilot) -> Frame:
         techniques = self.techniques.get()
         arrival = self._timesync.arrival_time(now) if self._timesync.ready else math.inf
+        self._playback.advance(now)
         self._offset.update(dt)
         for peer_id, ghost in self._ghosts.items():
             pose = ghost.pose(techniques.remote_motion, arrival, dt)

@@ -6,7 +6,7 @@ import zlib
 from typing import ClassVar, Final
 
 from game.session.base import Frame, Link, Pilot
-from game.session.ghost import RADIANS, Ghost, Pose, pose_of
+from game.session.ghost import RADIANS, Pose, pose_of
 from game.session.match import Match
 from game.sim.constants import UNIT
 from game.sim.state import Avatar
@@ -90,7 +90,8 @@ class PeerSession(Match):
             if peer is before:
                 continue
             self._peers_seen.add(peer_id)
-            self._ghosts.setdefault(peer_id, Ghost()).push(peer.last_seen, self._pose(peer))
+            self._playback.hear(peer.last_seen, peer.last_seen)
+            self._ghost(peer_id).push(peer.last_seen, self._pose(peer))
             self._count_snapshot(peer.last_seen)
             anybody_new = anybody_new or before is None or before.meta != peer.meta
         if anybody_new:
@@ -135,6 +136,7 @@ class PeerSession(Match):
         if self._avatar is not None:
             own = self._frame(self.peer_id, self._own_pose(self._avatar, now, pilot), now)
             own.truth = pose_of(self._avatar)[:4]
+        self._playback.advance(now)
         motion = self.techniques.get().remote_motion
         for peer_id, ghost in self._ghosts.items():
             pose = ghost.pose(motion, now, dt)

@@ -26,7 +26,7 @@ _WINDOW: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
 _NETCODE: Final[tuple[tuple[tuple[str, ...], str, str], ...]] = (
     (("F2",), "prediction", "off: every move waits for the server"),
     (("F3",), "reconciliation", "off: the server's old state pulls you back"),
-    (("F4",), "motion of others", "raw, smoothing, snapshot interpolation"),
+    (("F4",), "motion of others", "raw, smoothing, interpolation, adaptive"),
     (("F5",), "server truth", "outlines where the server says they are"),
     (("F6",), "net graph", "what the connection really does"),
     (("F7",), "network", "from perfect to satellite"),

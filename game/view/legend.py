@@ -18,6 +18,7 @@ _MODES: Final = {
     RemoteMotion.RAW: "raw",
     RemoteMotion.SMOOTHING: "smoothing",
     RemoteMotion.INTERPOLATION: "interpolation",
+    RemoteMotion.ADAPTIVE: "adaptive",
 }
 
 

@@ -11,6 +11,7 @@ from game.sim.command import Command
 from game.sim.state import Avatar
 from net.clock import ManualClock
 from net.presence import LocalPresence, PresenceSync
+from net.sync.playback import Playback
 from net.transport.local import LocalHub, LocalTransport
 
 
@@ -20,7 +21,7 @@ def pose(x: float, yaw: float = 0.0) -> Pose:
 
 @pytest.mark.parametrize("motion", list(RemoteMotion))
 def test_rr01_whoever_is_new_stands_where_he_is_at_once(motion: RemoteMotion):
-    ghost = Ghost()
+    ghost = Ghost(Playback())
     assert ghost.pose(motion, 10.0, 1 / 60) is None
     ghost.push(10.0, pose(40.0, 2.0))
     assert ghost.pose(motion, 10.0, 1 / 60) == pose(40.0, 2.0)
@@ -30,7 +31,7 @@ def test_rr02_smoothing_looks_the_same_at_every_frame_rate():
     """Better than RR-02, where a fixed share of the distance each frame makes it a matter of the screen."""
     places = []
     for frames in (6, 15, 30, 72):
-        ghost = Ghost()
+        ghost = Ghost(Playback())
         ghost.push(0.0, pose(0.0))
         ghost.pose(RemoteMotion.SMOOTHING, 0.0, 0.0)
         ghost.push(0.1, pose(2.0))
@@ -43,7 +44,7 @@ def test_rr02_smoothing_looks_the_same_at_every_frame_rate():
 
 
 def test_rr03_it_turns_by_the_short_way():
-    ghost = Ghost()
+    ghost = Ghost(Playback())
     ghost.push(0.0, pose(0.0, 3.0))
     ghost.pose(RemoteMotion.SMOOTHING, 0.0, 0.0)
     ghost.push(0.1, pose(0.0, -3.0))
@@ -55,7 +56,7 @@ def test_rr03_it_turns_by_the_short_way():
 
 
 def test_rr04_a_sample_is_shown_as_it_is_and_before_the_first_the_newest():
-    ghost = Ghost()
+    ghost = Ghost(Playback())
     ghost.push(10.0, pose(0.0))
     ghost.push(10.1, pose(1.0))
     assert ghost.pose(RemoteMotion.INTERPOLATION, 10.1, 1 / 60) == pose(1.0)
@@ -66,9 +67,12 @@ def test_rr04_a_sample_is_shown_as_it_is_and_before_the_first_the_newest():
 
 @pytest.mark.parametrize("motion", list(RemoteMotion))
 def test_a_jump_is_not_glided_over(motion: RemoteMotion):
-    ghost = Ghost()
+    playback = Playback()
+    ghost = Ghost(playback)
     seen = set()
     for tick in range(30):
+        playback.hear(tick / 20, tick / 20)
+        playback.advance(tick / 20)
         ghost.push(tick / 20, pose(0.0 if tick < 15 else SNAP + 1))
         shown = ghost.pose(motion, tick / 20, 1 / 20)
         assert shown is not None

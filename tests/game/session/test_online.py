@@ -228,7 +228,8 @@ def test_each_remote_motion_does_what_its_name_says(motion: RemoteMotion):
     else:
         steps = [abs(b - a) for a, b in itertools.pairwise(places)]
         assert max(steps) == pytest.approx(min(steps), rel=0.06)
-        assert behind == pytest.approx(0.12 * 7, abs=0.15)
+        delay = 0.12 if motion is RemoteMotion.INTERPOLATION else 0.09  # no more than a perfect network asks for
+        assert behind == pytest.approx(delay * 7, abs=0.15)
 
 
 def test_a_correction_fades_and_is_counted():
