@@ -1,0 +1,190 @@
+"""Bits: numbers of any width, one behind the other, the highest bit first.
+
+Blocks of many numbers go through numpy, blocks of few through Python's own integers; the bits are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from net.envelope import WireError
+from net.replication.shapes import Codes
+
+FEW: Final = 24
+"""numbers from which on numpy is faster than a loop"""
+
+Bits = NDArray[np.uint8]
+
+
+class BitWriter:
+    """Puts bits behind each other."""
+
+    __slots__ = ("_length", "_value")
+
+    def __init__(self) -> None:
+        self._value = 0
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def number(self, value: int, width: int) -> None:
+        """One number from 0 to 2^width - 1."""
+        self._value = self._value << width | value
+        self._length += width
+
+    def count(self, value: int) -> None:
+        """A number of unknown size, in groups of 4 bits, each behind a 1 if another one follows."""
+        groups = [value & 15]
+        while value := value >> 4:
+            groups.append(16 | value & 15)
+        for group in reversed(groups[1:]):
+            self.number(group, 5)
+        self.number(groups[0], 5)
+
+    def numbers(self, values: Sequence[int] | Codes, width: int) -> None:
+        """Many numbers of one width."""
+        if not width or not len(values):
+            return
+        if len(values) < FEW:
+            block = 0
+            for value in values.tolist() if isinstance(values, np.ndarray) else values:
+                block = block << width | value
+            self.number(block, len(values) * width)
+        else:
+            shifts = np.arange(width - 1, -1, -1, dtype=np.int64)
+            bits = (np.asarray(values, np.int64)[:, None] >> shifts) & 1
+            self._block(bits.astype(np.uint8).ravel())
+
+    def unary(self, values: Sequence[int] | Codes) -> None:
+        """Each number as that many zeros and a one."""
+        if len(values) < FEW:
+            block, length = 0, 0
+            for value in values.tolist() if isinstance(values, np.ndarray) else values:
+                block = block << value + 1 | 1
+                length += value + 1
+            self.number(block, length)
+        else:
+            ends = np.cumsum(np.asarray(values) + 1)
+            bits = np.zeros(int(ends[-1]), np.uint8)
+            bits[ends - 1] = 1
+            self._block(bits)
+
+    def octets(self, data: bytes) -> None:
+        """Whole bytes, wherever they begin."""
+        self.number(int.from_bytes(data, "big"), 8 * len(data))
+
+    def finish(self) -> bytes:
+        """All bits, with zeros up to a whole byte."""
+        spare = -self._length % 8
+        return (self._value << spare).to_bytes((self._length + spare) // 8, "big")
+
+    def _block(self, bits: Bits) -> None:
+        block = int.from_bytes(np.packbits(bits).tobytes(), "big") >> (-len(bits) % 8)
+        self.number(block, len(bits))
+
+
+class BitReader:
+    """Takes them off again. Raises WireError where the bits end too early."""
+
+    __slots__ = ("_at", "_bits", "_data", "_end")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+        self._end = 8 * len(data)
+        self._bits: Bits | None = None
+
+    @property
+    def left(self) -> int:
+        """Bits that are left."""
+        return self._end - self._at
+
+    def number(self, width: int) -> int:
+        """One number of that width."""
+        start = self._at
+        end = start + width
+        if end > self._end:
+            raise WireError("a frame ends too early")
+        self._at = end
+        chunk = int.from_bytes(self._data[start >> 3 : (end + 7) >> 3], "big")
+        return (chunk >> (-end & 7)) & ((1 << width) - 1)
+
+    def count(self) -> int:
+        """A number of unknown size, below 2^32."""
+        value = 0
+        for _ in range(8):
+            group = self.number(5)
+            value = value << 4 | group & 15
+            if group < 16:
+                return value
+        raise WireError("a frame has a count beyond all bounds")
+
+    def numbers(self, count: int, width: int) -> Codes:
+        """Many numbers of one width, up to 62 bits."""
+        if not width or not count:
+            return np.zeros(count, np.int64)
+        if count * width > self.left:
+            raise WireError("a frame ends too early")
+        if count < FEW:
+            block, mask = self.number(count * width), (1 << width) - 1
+            return np.array([block >> shift & mask for shift in range((count - 1) * width, -1, -width)], np.int64)
+        bits = self._array()[self._at : self._at + count * width].reshape(count, width)
+        self._at += count * width
+        values = bits[:, 0].astype(np.int64)
+        for place in range(1, width):
+            values <<= 1
+            values |= bits[:, place]
+        return values
+
+    def unary(self, count: int, most: int) -> Codes:
+        """Many numbers as zeros and a one, none above `most`."""
+        if not count:
+            return np.zeros(0, np.int64)
+        if count > self.left:
+            raise WireError("a frame ends too early")
+        window = min(self.left, count * (most + 1))
+        if count < FEW:
+            ones = self._few_ones(count, window)
+        else:
+            ones = np.flatnonzero(self._array()[self._at : self._at + window])[:count]
+        if len(ones) < count:
+            raise WireError("a frame ends too early, or has a number that is too large")
+        self._at += int(ones[-1]) + 1
+        values = np.diff(ones, prepend=-1) - 1
+        if values.max() > most:
+            raise WireError("a frame has a number that is too large")
+        return values
+
+    def octets(self, count: int) -> bytes:
+        """Whole bytes, wherever they begin."""
+        if 8 * count > self.left:
+            raise WireError("a frame ends too early")
+        return self.number(8 * count).to_bytes(count, "big")
+
+    def finish(self) -> None:
+        """WireError unless all that is left are zeros up to a whole byte."""
+        if self.left >= 8 or self.number(self.left):
+            raise WireError("a frame has more than belongs to it")
+
+    def _few_ones(self, count: int, window: int) -> Codes:
+        """Where the first ones are, from here."""
+        at = self._at
+        text = f"{self.number(window):0{window}b}"
+        self._at = at
+        ones, place = [], -1
+        for _ in range(count):
+            place = text.find("1", place + 1)
+            if place < 0:
+                break
+            ones.append(place)
+        return np.array(ones, np.int64)
+
+    def _array(self) -> Bits:
+        if self._bits is None:
+            self._bits = np.unpackbits(np.frombuffer(self._data, np.uint8))
+        return self._bits
