@@ -129,6 +129,10 @@ class Diagnostics:
     """mean deviation of the round trip, RFC 3550's estimator"""
     snapshot_gap_ms: Series = field(default_factory=Series)
     """time since the snapshot before, one sample a snapshot"""
+    render_delay_ms: Series = field(default_factory=Series)
+    """how far behind what comes by the fastest way the others are drawn"""
+    buffer_depth_ms: Series = field(default_factory=Series)
+    """how much later than what is drawn the newest snapshot is; below 0 there is none to draw"""
     pending: Series = field(default_factory=Series)
     """commands that the authority has not acknowledged"""
     correction_units: Series = field(default_factory=Series)

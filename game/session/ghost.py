@@ -58,9 +58,12 @@ def _apart(a: Pose, b: Pose) -> bool:
 class Ghost:
     """One avatar, fed with snapshots in its owner's time."""
 
-    def __init__(self, playback: Playback) -> None:
-        """`playback` is the clock of its owner, advanced once a frame by whoever draws."""
-        self._track: Track[Pose] = Track(playback, blend, apart=_apart)
+    def __init__(self, playback: Playback, extrapolate: bool = True) -> None:
+        """`playback` is the clock of its owner, advanced once a frame by whoever draws.
+
+        Without `extrapolate` it stays where its owner was last, as owners that rest need not say so again.
+        """
+        self._track: Track[Pose] = Track(playback, blend, apart=_apart, extrapolate=extrapolate)
         self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
         self._newest_at = -math.inf
         self.newest: Pose | None = None

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from game.session.base import AvatarFrame, Diagnostics, Frame, Link, Pilot, SessionStatus, Techniques
+from game.session.base import AvatarFrame, Diagnostics, Frame, Link, Pilot, RemoteMotion, SessionStatus, Techniques
 from game.session.emotes import Emotes
 from game.session.ghost import RADIANS, Ghost, Pose, blend, pose_of
 from game.sim.arena import CROSSFIRE, Arena
@@ -23,6 +23,7 @@ from net.envelope import Envelope
 from net.store import Store
 from net.sync.fixedstep import FixedStep
 from net.sync.playback import Playback
+from net.sync.snapshots import DELAY
 from net.transport.base import ConnectionStatus, Transport, TransportState
 from net.transport.conditioner import ConditionedTransport, Conditions
 
@@ -73,7 +74,7 @@ class Match(ABC):
         self._away = False
         self._emotes = Emotes()
         self._ghosts: dict[str, Ghost] = {}
-        self._playback = Playback()
+        self._playback = self._new_playback()
         self._frames: dict[str, AvatarFrame] = {}
         self._peers_seen: set[str] = set()
         self._report = Report()
@@ -180,7 +181,7 @@ class Match(ABC):
             return
         if status.state is TransportState.OPEN:
             self._ghosts.clear()
-            self._playback = Playback()
+            self._playback = self._new_playback()
             self._frames.clear()
             self._snapshot_at = math.nan
             self._begin()
@@ -215,11 +216,15 @@ class Match(ABC):
             self.diagnostics.snapshot_gap_ms.add((at - self._snapshot_at) * 1000)
         self._snapshot_at = at
 
+    def _new_playback(self) -> Playback:
+        """The clock of what comes over a new connection."""
+        return Playback()
+
     def _ghost(self, peer_id: str) -> Ghost:
         """The ghost of that peer, new if it has just come."""
         ghost = self._ghosts.get(peer_id)
         if ghost is None:
-            ghost = self._ghosts[peer_id] = Ghost(self._playback)
+            ghost = self._ghosts[peer_id] = Ghost(self._playback, extrapolate=self.authoritative)
         return ghost
 
     def _forget(self, peer_id: str) -> None:
@@ -257,7 +262,15 @@ class Match(ABC):
             frame.name, frame.color, frame.away = person.name, person.color, person.away
         return frame
 
+    def _count_delay(self) -> None:
+        """How far behind the others are drawn, and how much is known beyond it."""
+        playback, motion = self._playback, self.techniques.get().remote_motion
+        delay = {RemoteMotion.INTERPOLATION: DELAY, RemoteMotion.ADAPTIVE: playback.delay}.get(motion, 0.0)
+        self.diagnostics.render_delay_ms.add(delay * 1000)
+        self.diagnostics.buffer_depth_ms.add((playback.depth - playback.delay + delay) * 1000)
+
     def _finish_frame(self, now: float) -> Frame:
+        self._count_delay()
         me = self._frames.get(self.peer_id)
         avatars = list(self._frames.values())
         return Frame(now, self._report.ticks, avatars, me, self.diagnostics, self._transport.traffic)

@@ -14,6 +14,8 @@ from game.wire import DEFAULT_COLORS, EMOTE, Event, Person, clean_color, clean_n
 from net.envelope import Envelope
 from net.events import EventBus
 from net.presence import FIRED, LEFT, LocalPresence, OneShot, PeerPresence, PresenceSync
+from net.sync.playback import Playback
+from net.sync.snapshots import DELAY
 
 INTERVAL: Final = 0.05
 """seconds between two packets while we move: twice as often as the protocol's default, for smoother ghosts"""
@@ -90,7 +92,6 @@ class PeerSession(Match):
             if peer is before:
                 continue
             self._peers_seen.add(peer_id)
-            self._playback.hear(peer.last_seen, peer.last_seen)
             self._ghost(peer_id).push(peer.last_seen, self._pose(peer))
             self._count_snapshot(peer.last_seen)
             anybody_new = anybody_new or before is None or before.meta != peer.meta
@@ -110,6 +111,10 @@ class PeerSession(Match):
     def _leave(self, peer_id: str) -> None:
         self._forget(peer_id)
         self._show_people()
+
+    def _new_playback(self) -> Playback:
+        """A constant delay: a packet tells nothing of when it was sent."""
+        return Playback(DELAY)
 
     def _show_people(self) -> None:
         people = {self.peer_id: Person(self._name, self._color, away=self._away)}
@@ -136,6 +141,7 @@ class PeerSession(Match):
         if self._avatar is not None:
             own = self._frame(self.peer_id, self._own_pose(self._avatar, now, pilot), now)
             own.truth = pose_of(self._avatar)[:4]
+        self._playback.hear(now, now)  # the ghosts' times are of our own clock, which is never late
         self._playback.advance(now)
         motion = self.techniques.get().remote_motion
         for peer_id, ghost in self._ghosts.items():

@@ -13,14 +13,14 @@ from game.view import shapes
 from game.view.panel import MARGIN, Panel, plate
 from game.view.shapes import Rgb
 from game.view.text import Lettering
-from game.view.theme import AMBER, BLUE, CYAN, FAINT, GREEN, HEADING, MAGENTA, SOFT, VIOLET, Face, Theme
+from game.view.theme import AMBER, BLUE, CYAN, FAINT, GREEN, HEADING, LIME, MAGENTA, SOFT, TEAL, VIOLET, Face, Theme
 
 WIDTH: Final = 288
 _HEAD: Final = 36
-_GRAPH: Final = 34
+_GRAPH: Final = 28
 _AXIS: Final = 30
 """designed pixels for the scale beside a graph"""
-_BLOCK: Final = 61
+_BLOCK: Final = 53
 _PERIOD: Final = 0.2
 """seconds between changes of the numbers, so that they can be read"""
 _RATE: Final = 15.0
@@ -52,6 +52,10 @@ def _peak(series: Series) -> str:
     return f"{float(series.view().max()):.2f} u peak"
 
 
+def _lowest(series: Series) -> str:
+    return f"{float(series.view()[-60:].min()):.0f} ms least"
+
+
 def _mean(series: Series) -> str:
     return f"{float(series.view()[-30:].mean()):.1f} ms"
 
@@ -60,6 +64,8 @@ MEASURES: Final = (
     Measure("ROUND TRIP", CYAN, lambda d: d.rtt_ms, _last, _MS[2:], "ms"),
     Measure("JITTER", AMBER, lambda d: d.jitter_ms, _last, _MS, "ms"),
     Measure("SNAPSHOT GAP", GREEN, lambda d: d.snapshot_gap_ms, _last, _MS[3:], "ms", comb=True),
+    Measure("RENDER DELAY", TEAL, lambda d: d.render_delay_ms, _last, _MS[2:], "ms"),
+    Measure("BUFFER DEPTH", LIME, lambda d: d.buffer_depth_ms, _lowest, _MS[2:], "ms"),
     Measure("PENDING COMMANDS", VIOLET, lambda d: d.pending, lambda s: f"{s.last:.0f}", (8, 16, 32, 64, 128), ""),
     Measure(
         "CORRECTION", MAGENTA, lambda d: d.correction_units, _peak, (0.1, 0.25, 0.5, 1, 2, 5, 10, 50), "u", comb=True

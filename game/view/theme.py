@@ -15,6 +15,8 @@ GREEN: Final[Rgb] = (74, 222, 128)
 AMBER: Final[Rgb] = (251, 191, 36)
 RED: Final[Rgb] = (255, 92, 106)
 VIOLET: Final[Rgb] = (180, 140, 255)
+TEAL: Final[Rgb] = (45, 212, 191)
+LIME: Final[Rgb] = (180, 226, 62)
 
 INK: Final[Rgb] = (233, 241, 255)
 """text that matters"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from game.session.base import Frame, Link, RemoteMotion, SessionStatus
+from game.session.base import HISTORY, Frame, Link, RemoteMotion, SessionStatus
 from game.session.online import OnlineSession
 from game.session.pilot import BotPilot
 from game.sim.arena import CROSSFIRE
@@ -376,3 +376,48 @@ def test_an_emote_is_heard_once_by_everyone_and_fades():
     assert [heard for _, heard in spoken].count("Nice one!") == pytest.approx(150, abs=2)
     assert spoken[-1] == ["", ""]
     assert all(avatar.emote == "" for avatar in match.frames[0].avatars if avatar.peer_id == two.peer_id)
+
+
+@pytest.mark.parametrize(
+    ("motion", "delay"),
+    [
+        (RemoteMotion.RAW, 0),
+        (RemoteMotion.SMOOTHING, 0),
+        (RemoteMotion.INTERPOLATION, 120),
+        (RemoteMotion.ADAPTIVE, 85),
+    ],
+)
+def test_the_render_delay_and_what_is_known_beyond_it_are_counted_each_frame(motion: RemoteMotion, delay: float):
+    """On a perfect way a snapshot comes every 50 ms: adaptive playback stays 1.7 of those behind."""
+    match = Match()
+    watcher = match.join(Still())
+    match.join(BotPilot(5, CROSSFIRE))
+    watcher.techniques.set(lambda old: msgspec.structs.replace(old, remote_motion=motion))
+    diagnostics = match.run(240 + 120)[0].diagnostics
+    assert diagnostics.render_delay_ms.view() == pytest.approx([delay] * HISTORY, abs=2)
+    depths = diagnostics.buffer_depth_ms.view()
+    assert depths.max() == pytest.approx(delay, abs=3), "just after one has come"
+    assert depths.min() == pytest.approx(delay - 34, abs=3), "two frames later"
+
+
+def test_a_worse_network_is_answered_with_a_longer_delay_and_without_a_step_back():
+    """RI-09: the walker goes one way, and so does his ghost, when jitter comes up and goes again."""
+    match, walker = Match(), Still()
+    watcher = match.join(Still())
+    match.join(walker)
+    match.run(180)
+    calm = watcher.diagnostics.render_delay_ms.last
+    watcher.network.set(Conditions(latency=0.05, jitter=0.045))
+    match.run(300)
+    rough = watcher.diagnostics.render_delay_ms.last
+    assert rough > calm + 30
+    towards = -1 if match.truth(1).z > 0 else 1
+    walker.wish = Command(dz=127 * towards)
+    places = []
+    for _ in range(150):
+        frame = match.run(1)[0]
+        places.append(next(avatar for avatar in frame.avatars if not avatar.me).z * towards)
+    steps = [b - a for a, b in itertools.pairwise(places)]
+    assert sum(steps) > 5
+    assert min(steps) > -1e-3
+    assert max(steps) < 2.5 * 7 / 60

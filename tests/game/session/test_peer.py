@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from game.session.base import Frame, Link, RemoteMotion
+from game.session.base import HISTORY, Frame, Link, RemoteMotion
 from game.session.peer import PeerSession
 from game.session.pilot import BotPilot
 from game.sim.arena import CROSSFIRE
@@ -119,3 +119,33 @@ def test_whoever_goes_silent_is_dropped_and_nobody_is_moved_by_nonsense():
     assert len(one.presence.get()) == 2
     party.run(200)
     assert list(one.presence.get()) == ["Zoë"]
+
+
+@pytest.mark.parametrize("motion", [RemoteMotion.INTERPOLATION, RemoteMotion.ADAPTIVE])
+def test_whoever_stops_is_not_drawn_beyond_where_he_stands(motion: RemoteMotion):
+    """Presence says little of who rests: to go on at his last speed would be wrong for as long."""
+    party, walker = Party(), Still()
+    watcher = party.join(Still(), "Zoë", Conditions(latency=0.05, jitter=0.02))
+    party.join(walker, "桜", Conditions(latency=0.05, jitter=0.02))
+    watcher.techniques.set(lambda old: msgspec.structs.replace(old, remote_motion=motion))
+    x = party.run(120)[1].me.x
+    for direction in (1, -1, 1, -1):
+        walker.wish = Command(dx=127 * direction)
+        places = [ghost(party.run(1)[0]).x for _ in range(40)]
+        walker.wish = Command()
+        party.run(20)
+        rest = party.run(1)[1].me.x
+        places += [ghost(party.run(1)[0]).x for _ in range(90)]
+        assert all(min(x, rest) - 1e-3 <= place <= max(x, rest) + 1e-3 for place in places)
+        assert places[-1] == pytest.approx(rest, abs=2e-3)
+        x = rest
+
+
+def test_adaptive_playback_is_a_constant_delay_where_only_the_arrival_is_known():
+    party = Party()
+    party.join(Still(), "Zoë")
+    for name in ("桜", "Bo", "Cy"):
+        party.join(BotPilot(len(name), CROSSFIRE), name)
+    frame = party.run(300)[0]
+    assert frame.diagnostics.render_delay_ms.view() == pytest.approx([120.0] * HISTORY, abs=1e-3)
+    assert frame.diagnostics.buffer_depth_ms.view().min() > 0.0, "nobody is guessed, as somebody was heard since"
