@@ -233,8 +233,6 @@ class Audience:
 
     def _note(self, news: News) -> None:
         """Remember which fields changed when, for those who are told later."""
-        if self._tiers is None:
-            return
         for changed_at, table in zip(self._changed_at, news.tables, strict=True):
             changed_at[:, table.added] = 0
             fields, rows = np.nonzero(table.rows.differs)
