@@ -9,7 +9,7 @@ import numpy as np
 
 from net.replication.codec import Rows, expected, residuals
 from net.replication.shapes import Codes
-from net.replication.world import SLOT_MASK, Flags, Slots, Table, World
+from net.replication.world import Flags, Slots, Table, World
 
 
 @dataclass(slots=True)
@@ -49,7 +49,6 @@ class Survey:
         ValueError, before anything counts as sent, for a code that its field cannot hold.
         """
         world, sent = self._world, self.sent
-        _forget_the_dead(world, top)
         differs = world.ids[:top] != sent.ids[:top]
         changed = np.flatnonzero(differs)
         born = changed[world.ids[changed] != 0].astype(np.int32)
@@ -65,20 +64,6 @@ class Survey:
         gone_ids = sent.ids[gone]
         sent.ids[changed] = world.ids[changed]
         return News(born, gone, gone_ids, tables)
-
-
-def _forget_the_dead(world: World, top: int) -> None:
-    """Whoever refers to what is gone, or never was, refers to nobody."""
-    for table in world.tables:
-        for field in table.component.references:
-            codes = table.codes[field, :top]
-            rows = np.flatnonzero(codes)
-            if len(rows):
-                ids = codes[rows]
-                slots = ids & SLOT_MASK
-                within = slots < world.capacity
-                dead = ~within | (world.ids[np.where(within, slots, 0)] != ids)
-                codes[rows[dead]] = 0
 
 
 def _compare(now: Table, then: Table, still: Flags) -> tuple[Slots, Slots, Slots, Flags]:
