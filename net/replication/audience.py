@@ -35,10 +35,11 @@ class Told:
     enter: Slots
     leave: Slots
     selections: list[Selection]
+    full: bool = False
 
     def anything(self) -> bool:
         """Whether there is any."""
-        if len(self.leave):
+        if self.full or len(self.leave):
             return True
         return any(
             len(one.added) or len(one.removed) or len(one.late) or one.rows is None or len(one.rows)
@@ -47,7 +48,7 @@ class Told:
 
     def key(self) -> tuple[bytes, ...]:
         """Equal for who is told the same in the same sample."""
-        parts = [self.leave.tobytes()]
+        parts = [bytes([self.full]), self.leave.tobytes()]
         for one in self.selections:
             rows = b"all" if one.rows is None else one.rows.tobytes()
             parts += [one.removed.tobytes(), one.added.tobytes(), one.late.tobytes(), one.late_fields.tobytes(), rows]
@@ -75,7 +76,7 @@ def told_full(world: World, known: Flags | None) -> Told:
     for table in world.tables:
         there = table.present if known is None else table.present & known
         selections.append(Selection(NO_SLOTS, np.flatnonzero(there).astype(np.int32), NO_SLOTS, _NO_FIELDS, _NO_ROWS))
-    return Told(selections[0].added, NO_SLOTS, selections)
+    return Told(selections[0].added, NO_SLOTS, selections, full=True)
 
 
 @dataclass(slots=True)

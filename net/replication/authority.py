@@ -12,7 +12,7 @@ from typing import Final
 
 from net.replication.audience import Audience, Told, told_all
 from net.replication.entities import Entities
-from net.replication.frame import PRIVATE_LIMIT, Head, check_of, write_head
+from net.replication.frame import PRIVATE_LIMIT, Head
 from net.replication.interest import InterestProvider, Policy, Position, TierPlan
 from net.replication.packer import Packer
 from net.replication.schema import IDENTITY, OWNER, Schema
@@ -36,12 +36,12 @@ class _Receiver:
         "acknowledged",
         "counter",
         "digest",
-        "full_in",
+        "full_from",
         "private",
         "ready",
         "send",
-        "silent",
         "told_acknowledged",
+        "told_at",
         "told_private",
         "told_tick",
         "wants_full",
@@ -51,10 +51,10 @@ class _Receiver:
         self.send = send
         self.ready = False
         self.wants_full = True
-        self.full_in = 0
-        """samples until a full frame may be sent"""
-        self.silent = 0
-        """samples since the last frame"""
+        self.full_from = 0
+        """the sample from which on a full frame may be sent"""
+        self.told_at = 0
+        """the sample of the last frame"""
         self.counter = 0
         self.digest = 0
         """of the ids that it knows"""
@@ -82,6 +82,7 @@ class Authority(Entities):
         self._survey = Survey(self._world)
         self._audience = Audience(self._survey.sent, position)
         self._tick = 0
+        self._samples = 0
         self._heartbeat = heartbeat
         self._receivers: dict[int, _Receiver] = {}
 
@@ -178,6 +179,7 @@ class Authority(Entities):
             return
         news = self._survey.take(self._top)
         self._tick = tick
+        self._samples += 1
         everybody = told_all(news)
         told = self._audience.update(news) if self._audience.active else {}
         pack = Packer(self._survey.sent, news)
@@ -196,33 +198,30 @@ class Authority(Entities):
                 self.detach(connection)
 
     def _frame(self, connection: int, receiver: _Receiver, told: Told, pack: Packer) -> bytes | None:
-        receiver.full_in -= 1
-        receiver.silent += 1
-        full = receiver.wants_full and receiver.full_in <= 0
-        head = Head(full=full, counter=receiver.counter)
-        if full:
-            known = self._audience.known(connection) if self._audience.active else None
-            told = pack.full(known)
-            receiver.digest = 0
-        if full or told.anything():
-            body, check, receiver.digest = pack.body(told, receiver.digest)
-        else:
-            body, check = b"", receiver.digest
-        if receiver.private != receiver.told_private or full:
-            head.private = receiver.private
-        if not (full or body or head.private is not None or receiver.silent >= self._heartbeat):
+        if receiver.wants_full and self._samples >= receiver.full_from:
+            return self._full_frame(connection, receiver, pack)
+        body, check, receiver.digest = pack.body(told, receiver.digest)
+        private = None if receiver.private == receiver.told_private else receiver.private
+        if not body and private is None and self._samples < receiver.told_at + self._heartbeat:
             return None
-        if full:
-            head.connection, head.capacity = connection, self._world.capacity
-            head.tick, head.acknowledged = self._tick, receiver.acknowledged
-            receiver.wants_full, receiver.full_in = False, RESYNC
-        else:
-            head.tick = self._tick - receiver.told_tick
-            head.acknowledged = receiver.acknowledged - receiver.told_acknowledged
-        head.has_body = bool(body)
+        tick, acknowledged = self._tick - receiver.told_tick, receiver.acknowledged - receiver.told_acknowledged
+        frame = pack.frame(Head(False, receiver.counter, tick, 0, 0, acknowledged, private, bool(body)), body, check)
+        self._told(receiver)
+        return frame
+
+    def _full_frame(self, connection: int, receiver: _Receiver, pack: Packer) -> bytes:
+        known = self._audience.known(connection) if self._audience.active else None
+        body, check, receiver.digest = pack.body(pack.full(known), 0)
+        receiver.wants_full, receiver.full_from = False, self._samples + RESYNC
+        # All who are told in every sample count alike, so that many of their heads are equal too.
+        receiver.counter = self._samples & 255
+        head = Head(True, receiver.counter, self._tick, connection, self._world.capacity, receiver.acknowledged)
+        head.private, head.has_body = receiver.private, True
+        self._told(receiver)
+        return pack.frame(head, body, check)
+
+    def _told(self, receiver: _Receiver) -> None:
         receiver.counter = (receiver.counter + 1) & 255
-        receiver.silent = 0
+        receiver.told_at = self._samples
         receiver.told_tick, receiver.told_acknowledged = self._tick, receiver.acknowledged
         receiver.told_private = receiver.private
-        start = write_head(head)
-        return start + body + check_of(start, check)

@@ -155,7 +155,8 @@ class BitReader:
         if len(ones) < count:
             raise WireError("a frame ends too early, or has a number that is too large")
         self._at += int(ones[-1]) + 1
-        values = np.diff(ones, prepend=-1) - 1
+        values = ones.copy()
+        values[1:] -= ones[:-1] + 1
         if values.max() > most:
             raise WireError("a frame has a number that is too large")
         return values

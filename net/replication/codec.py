@@ -82,7 +82,7 @@ class Selection:
 
 def expected(component: Component, codes: Codes, steps: Codes) -> Codes:
     """[fields, rows] where fields are expected next."""
-    base: Codes = np.clip(codes + steps, 0, component.limits)
+    base: Codes = np.minimum(np.maximum(codes + steps, 0), component.limits)
     return base
 
 
@@ -288,7 +288,7 @@ def _read_changed(reader: BitReader, table: Table) -> tuple[Slots, list[Column]]
         base = old
         shape = component.shapes[number]
         if predicted:
-            base = np.clip(old + table.steps[number, chosen], 0, shape.limit)
+            base = np.minimum(np.maximum(old + table.steps[number, chosen], 0), shape.limit)
         codes = base + unzigzag(read_rice(reader, len(chosen), width + 1))
         if shape.modulus:
             codes %= shape.modulus

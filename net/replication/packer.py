@@ -7,7 +7,7 @@ import numpy as np
 from net.replication.audience import Told, told_full
 from net.replication.bits import BitWriter
 from net.replication.codec import write_body
-from net.replication.frame import body_check
+from net.replication.frame import Head, body_check, check_of, write_head
 from net.replication.survey import News
 from net.replication.world import Flags, World, digest
 
@@ -33,6 +33,7 @@ class Packer:
         self._by_told: dict[int, tuple[Told, _Body]] = {}
         self._by_key: dict[tuple[bytes, ...], _Body] = {}
         self._everything: Told | None = None
+        self._frames: dict[tuple[int, ...], bytes] = {}
 
     def full(self, known: Flags | None) -> Told:
         """All there is, or of that what is known."""
@@ -43,7 +44,10 @@ class Packer:
         return self._everything
 
     def body(self, told: Told, known: int) -> tuple[bytes, int, int]:
-        """The body, its part of the check, and the new digest of somebody whose digest was `known`."""
+        """The body, its part of the check, and the new digest of somebody whose digest was `known`.
+
+        The body is empty if there is nothing to tell.
+        """
         made = self._by_told.get(id(told))
         if made is None:
             key = told.key()
@@ -58,7 +62,23 @@ class Packer:
             check = body.checks[after] = body_check(body.data, after)
         return body.data, check, after
 
+    def frame(self, head: Head, body: bytes, check: int) -> bytes:
+        """The whole frame; `body` and its check are from `body()`."""
+        if head.private is not None:
+            return self._whole(head, body, check)
+        key = (head.full, head.counter, head.tick, head.connection, head.acknowledged, id(body), check)
+        frame = self._frames.get(key)
+        if frame is None:
+            frame = self._frames[key] = self._whole(head, body, check)
+        return frame
+
+    def _whole(self, head: Head, body: bytes, check: int) -> bytes:
+        start = write_head(head)
+        return b"".join((start, body, check_of(start, check)))
+
     def _make(self, told: Told) -> _Body:
+        if not told.anything():
+            return _Body(b"", 0)
         writer = BitWriter()
         write_body(writer, self._sent, told.leave, [table.rows for table in self._news.tables], told.selections)
         ids, news = self._sent.ids, self._news

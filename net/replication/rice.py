@@ -37,11 +37,15 @@ def plan(values: Codes, width: int) -> tuple[int, int]:
     else:
         middle = int(np.partition(values, count // 2)[count // 2])
         first, last = _candidates(middle, int(values.sum()) // count, width)
-        ks = np.arange(first, last + 1, dtype=np.int64)[:, None]
-        rests = values >> ks
-        escaped = np.count_nonzero(rests >= ESCAPE, axis=1)
-        np.minimum(rests, ESCAPE, out=rests)
-        costs = (rests.sum(axis=1) + count * (ks[:, 0] + 1) + escaped * width).tolist()
+        costs = []
+        largest = int(values.max())
+        for k in range(first, last + 1):
+            rests = values >> k
+            bits = count * (k + 1)
+            if largest >> k >= ESCAPE:
+                bits += width * int(np.count_nonzero(rests >= ESCAPE))
+                rests = np.minimum(rests, ESCAPE)
+            costs.append(bits + int(rests.sum()))
     best = min(costs)
     return first + costs.index(best), best + width.bit_length()
 

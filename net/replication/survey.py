@@ -57,8 +57,9 @@ class Survey:
         found = [_compare(now, then, still) for now, then in zip(world.tables, sent.tables, strict=True)]
         tables = []
         for now, then, (removed, added, rows, differing) in zip(world.tables, sent.tables, found, strict=True):
-            then.present[gone] = False
-            then.present[removed] = False
+            if len(gone) or len(removed):
+                then.present[gone] = False
+                then.present[removed] = False
             _copy(now, then, added)
             tables.append(TableNews(removed, added, _follow(now, then, rows, differing)))
         gone_ids = sent.ids[gone]
@@ -77,7 +78,7 @@ def _compare(now: Table, then: Table, still: Flags) -> tuple[Slots, Slots, Slots
     added = np.flatnonzero(present & ~had).astype(np.int32)
     differs = now.codes[:, :top] != then.codes[:, :top]
     differs &= present & had
-    rows = np.flatnonzero(differs.any(axis=0)).astype(np.int32)
+    rows = np.flatnonzero(np.logical_or.reduce(differs, axis=0)).astype(np.int32)
     differs = differs[:, rows]
     for field, texts in now.texts.items():
         old = then.texts[field]
@@ -93,9 +94,9 @@ def _compare(now: Table, then: Table, still: Flags) -> tuple[Slots, Slots, Slots
 
 
 def _check(table: Table, slots: Slots) -> None:
-    codes = table.codes[:, slots]
     if not len(slots):
         return
+    codes = table.codes[:, slots]
     wrong = (codes < 0) | (codes > table.component.limits)
     if wrong.any():
         field, row = np.argwhere(wrong)[0]
@@ -104,6 +105,8 @@ def _check(table: Table, slots: Slots) -> None:
 
 
 def _copy(now: Table, then: Table, added: Slots) -> None:
+    if not len(added):
+        return
     then.codes[:, added] = now.codes[:, added]
     then.steps[:, added] = 0
     for field, texts in now.texts.items():
@@ -115,6 +118,8 @@ def _copy(now: Table, then: Table, added: Slots) -> None:
 
 def _follow(now: Table, then: Table, rows: Slots, differs: Flags) -> Rows:
     component = now.component
+    if not len(rows):
+        return Rows(rows, differs, differs.astype(np.int64))
     codes, old = now.codes[:, rows], then.codes[:, rows]
     changes = Rows(rows, differs, residuals(component, codes, expected(component, old, then.steps[:, rows])))
     then.codes[:, rows] = codes
