@@ -193,6 +193,23 @@ def test_the_second_game_agrees_with_our_own_predictor(start: Callable[..., Prog
     assert lines_of("movement_authority.py") < 120
 
 
+def test_two_players_gather_gems_in_a_replicated_world(start: Callable[..., Program]):
+    server = start("examples/replicated_game.py", "serve", "--port", "0", "--log", "json", "--until-stdin-closes")
+    port = str(json.loads(server.line())["port"])
+    players = [
+        start("examples/replicated_game.py", "play", "--port", port, "--name", name, "--gems", "2")
+        for name in ("Zoë", "桜")
+    ]
+    for player, name in zip(players, ("Zoë", "桜"), strict=True):
+        assert player.until("has 2").startswith(f"{name} has 2 gems, sees ")
+        assert int(player.until("bytes").split()[0]) < 20_000
+        assert player.end() == 0
+    refused = start("examples/replicated_game.py", "play", "--port", port, "--name", "x" * 17)
+    assert "name" in refused.until("bytes")
+    assert refused.end() == 2
+    assert lines_of("replicated_game.py") < 150
+
+
 def test_the_readme_names_every_example():
     text = (ROOT / "examples" / "README.md").read_text("utf-8")
     for example in (ROOT / "examples").glob("*.py"):
