@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from net.replication.codec import NO_SLOTS, Selection
+from net.replication.encoder import Selection
 from net.replication.interest import (
     NOBODY,
     UNCHANGED,
@@ -25,7 +25,7 @@ from net.replication.interest import (
 from net.replication.schema import OWNER
 from net.replication.shapes import Fixed
 from net.replication.survey import News
-from net.replication.world import Flags, Slots, World
+from net.replication.world import NO_SLOTS, Flags, Slots, World
 
 
 @dataclass(slots=True)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from net.envelope import WireError
 from net.replication.bits import BitReader
-from net.replication.codec import NO_SLOTS, TableChange, apply_body, read_body
+from net.replication.decoder import TableChange, apply_body, read_body
 from net.replication.frame import Head, body_check, check_of, read_head
 from net.replication.schema import OWNER, Schema
 from net.replication.shapes import Codes
-from net.replication.world import Slots, World, digest
+from net.replication.world import NO_SLOTS, Slots, World, digest
 
 SLOTS: Final = 65536
 """slots that an authority may have, unless a mirror is told otherwise"""

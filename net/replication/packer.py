@@ -6,7 +6,7 @@ import numpy as np
 
 from net.replication.audience import Told, told_full
 from net.replication.bits import BitWriter
-from net.replication.codec import write_body
+from net.replication.encoder import write_body
 from net.replication.frame import Head, body_check, check_of, write_head
 from net.replication.survey import News
 from net.replication.world import Flags, World, digest

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from net.replication.codec import Rows, expected, residuals
+from net.replication.encoder import Rows, expected, residuals
 from net.replication.shapes import Codes
 from net.replication.world import Flags, Slots, Table, World
 

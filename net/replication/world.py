@@ -17,6 +17,8 @@ SLOTS: Final = 1 << SLOT_BITS
 Slots: TypeAlias = NDArray[np.int32]
 """which entities, ascending"""
 Flags: TypeAlias = NDArray[np.bool_]
+NO_SLOTS: Final[Slots] = np.zeros(0, np.int32)
+NO_SLOTS.flags.writeable = False
 
 
 class Table:
