@@ -45,10 +45,13 @@ class Mistake(Exception):  # noqa: N818 - it is the person's, not an error of ou
 def main(argv: list[str] | None = None) -> int:
     """Run the client; the exit code says how it went: 0 well, 1 it never got into a match, 2 a mistake in the call."""
     arguments = _parser().parse_args(argv)
+    alone = arguments.connect is None and arguments.relay is None and arguments.channel is None
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
+        if arguments.bot and alone:
+            raise Mistake("--bot needs somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel.")
         if arguments.bot:
             return _run_bot(arguments)
-        alone = arguments.connect is None and arguments.relay is None and arguments.channel is None
         with _demo(arguments) if alone else contextlib.nullcontext(arguments.connect) as url:
             return _run_window(arguments, url)
     except Mistake as mistake:
@@ -89,8 +92,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run_bot(arguments: argparse.Namespace) -> int:
-    if arguments.connect is None and arguments.relay is None and arguments.channel is None:
-        raise Mistake("--bot needs somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel.")
     clock = MonotonicClock()
     name = _name(arguments)
     session = _session(arguments, arguments.connect, name, clock)
@@ -121,7 +122,6 @@ def _run_bot(arguments: argparse.Namespace) -> int:
 
 
 def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     import pygame  # noqa: PLC0415
 
     from game.app import App, NoDisplayError, open_window, without_gpu  # noqa: PLC0415 - bots run where pygame has no business
@@ -179,7 +179,6 @@ def _title(arguments: argparse.Namespace) -> str:
 @contextlib.contextmanager
 def _demo(arguments: argparse.Namespace) -> Iterator[str]:
     """A server on a free port and a second window. Both end with us: they hold the other end of a pipe of ours."""
-    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     with contextlib.ExitStack() as children:
         server = _child(children, "run_server.py", "--port", "0", "--log", "json", stdout=subprocess.PIPE)
         assert server.stdout is not None

@@ -55,7 +55,7 @@ ROSTER_EVERY: Final = 0.1
 RTT_EVERY: Final = 1.0
 """seconds between two rosters while only round trips change"""
 EMOTE_EVERY: Final = 0.4
-"""seconds that one player has to wait between two emotes"""
+"""seconds that one player has to wait between two emotes: less than clients wait, for networks bunch what they carry"""
 MAX_RTT_MS: Final = 60_000.0
 
 _PREFIX: Final = b'{"from":' + msgspec.json.encode(SERVER) + b',"data":'

@@ -133,24 +133,20 @@ class PlayScene:
         if label:
             self._view.toast(f"{label} {_on(on)}")
 
-    def _needs_authority(self) -> bool:
+    def _toggle_technique(self, field: str, label: str, without: str) -> None:
+        """Switch one of the techniques that need an authority; `without` says what the player will see without it."""
         if not self._session.authoritative:
             self._view.toast("There is no server here: everyone simulates himself")
-        return self._session.authoritative
+            return
+        on = not getattr(self._session.techniques.get(), field)
+        self._session.techniques.set(lambda old: msgspec.structs.replace(old, **{field: on}))
+        self._view.toast(f"{label} {_on(on)}" + ("" if on else f": {without}"))
 
     def _toggle_prediction(self) -> None:
-        if not self._needs_authority():
-            return
-        on = not self._session.techniques.get().prediction
-        self._session.techniques.set(lambda old: msgspec.structs.replace(old, prediction=on))
-        self._view.toast(f"Prediction {_on(on)}" + ("" if on else ": you wait for the server"))
+        self._toggle_technique("prediction", "Prediction", "you wait for the server")
 
     def _toggle_reconciliation(self) -> None:
-        if not self._needs_authority():
-            return
-        on = not self._session.techniques.get().reconciliation
-        self._session.techniques.set(lambda old: msgspec.structs.replace(old, reconciliation=on))
-        self._view.toast(f"Reconciliation {_on(on)}" + ("" if on else ": the server's old state pulls you back"))
+        self._toggle_technique("reconciliation", "Reconciliation", "the server's old state pulls you back")
 
     def _next_motion(self) -> None:
         modes = list(RemoteMotion)

@@ -139,8 +139,6 @@ class Diagnostics:
     """how far the last acknowledgement moved the own avatar, 0 where it agreed"""
     frame_ms: Series = field(default_factory=Series)
     """what the program adds: how long each frame's work took"""
-    corrections: int = 0
-    snapshots: int = 0
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 
@@ -26,9 +26,7 @@ from net.sync.playback import Playback
 from net.sync.snapshots import DELAY
 from net.transport.base import ConnectionStatus, Transport, TransportState
 from net.transport.conditioner import ConditionedTransport, Conditions
-
-REFUSALS: Final = range(4000, 5000)
-"""close codes by which the other side says no"""
+from net.transport.retry import REFUSALS
 
 
 class Report(msgspec.Struct):
@@ -191,7 +189,7 @@ class Match(ABC):
             link = Link.CONNECTING if status.attempt == 0 else Link.RECONNECTING
             self._set_link(link, status.reason, status.attempt, status.attempts)
         elif status.state is TransportState.CLOSED:
-            refused = status.code is not None and (status.code in REFUSALS or status.code == 1008)
+            refused = any(status.code in codes for codes in REFUSALS)
             self._set_link(Link.REFUSED if refused else Link.LOST, status.reason or "the connection is gone")
 
     def _set_link(self, link: Link, detail: str = "", attempt: int = 0, attempts: int = 0) -> None:
@@ -211,7 +209,6 @@ class Match(ABC):
 
     def _count_snapshot(self, at: float) -> None:
         self._report.snapshots += 1
-        self.diagnostics.snapshots += 1
         if not math.isnan(self._snapshot_at):
             self.diagnostics.snapshot_gap_ms.add((at - self._snapshot_at) * 1000)
         self._snapshot_at = at

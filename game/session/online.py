@@ -203,7 +203,6 @@ class OnlineSession(Match):
         distance = math.hypot(dx, dy, dz)
         self._correction = max(self._correction, distance)
         self._report.corrections += 1
-        self.diagnostics.corrections += 1
         self._report.correction_max_units = max(self._report.correction_max_units, distance)
         self._offset.add(dx, dy, dz)
 

@@ -9,8 +9,6 @@ from typing import Final
 
 TICK_RATE: Final = 60
 """ticks a second"""
-TICK: Final = 1.0 / TICK_RATE
-"""seconds"""
 TICK_MS: Final = 1000.0 / TICK_RATE
 
 UNIT: Final = 1024
