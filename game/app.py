@@ -16,6 +16,7 @@ from typing import Final
 import pygame
 
 from game.scenes.play import PlayScene
+from game.view.picture import save_png
 from net.clock import Clock, Pacer
 
 SMALLEST: Final = (640, 400)
@@ -138,7 +139,7 @@ class App:
         self._scene.resize(self._surface)
 
     def _screenshot(self) -> None:
-        """Save what is on screen, in a thread: packing a picture takes as long as thirty frames."""
+        """Save what is on screen, in a thread: packing a picture takes as long as several frames."""
         threading.Thread(target=self._save, args=(self._surface.copy(),), daemon=True).start()
 
     def _save(self, picture: pygame.Surface) -> None:
@@ -147,8 +148,8 @@ class App:
             number = 1
             while (path := self._screenshots / f"lagtag-{number:03}.png").exists():
                 number += 1
-            pygame.image.save(picture, path)
-        except (OSError, pygame.error) as error:
+            save_png(picture, path)
+        except OSError as error:
             self._said.append(f"No screenshot: {error}")
         else:
             self._said.append(f"Saved {path}")
