@@ -19,20 +19,21 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from game.session.base import Link
+from game.session.crew import TURN_RATE, Crew
+from game.session.headless import HeadlessOnline, HeadlessPeer
 from game.session.match import Match
 from game.session.online import OnlineSession
 from game.session.peer import PeerSession
 from game.session.pilot import BotPilot
-from game.sim.constants import TICK_RATE
-from game.wire import DEFAULT_COLORS, clean_color, clean_name
-from net.clock import MonotonicClock, Pacer
+from game.wire import DEFAULT_COLORS, NAME_LIMIT, clean_color, clean_name
+from net.clock import MonotonicClock, Pacer, ProcessClock
 from net.transport.base import Transport
 from net.transport.broadcast import BroadcastTransport, TransportUnavailableError
 from net.transport.conditioner import Conditions, parse_conditions
 from net.transport.websocket import RetryPolicy, WebSocketTransport
 
 NAMES = ("Astra", "Nova", "Kestrel", "Quark", "Comet", "Lynx", "Wren", "Odin", "Iris", "Onyx", "Vega", "Rook")
+MOST_BOTS = 200
 CORNER = (40, 60)
 """pixels from the screen's edge at which the demo's windows stand"""
 HERE = Path(__file__).resolve().parent
@@ -43,15 +44,17 @@ class Mistake(Exception):  # noqa: N818 - it is the person's, not an error of ou
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the client; the exit code says how it went: 0 well, 1 it never got into a match, 2 a mistake in the call."""
+    """Run the client; the exit code says how it went: 0 well, 1 somebody was kept out, 2 a mistake in the call."""
     arguments = _parser().parse_args(argv)
     alone = arguments.connect is None and arguments.relay is None and arguments.channel is None
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
-        if arguments.bot and alone:
-            raise Mistake("--bot needs somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel.")
-        if arguments.bot:
-            return _run_bot(arguments)
+        if arguments.bot or arguments.bots is not None:
+            if alone:
+                raise Mistake(
+                    "bots need somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel."
+                )
+            return _run_bots(arguments)
         with _demo(arguments) if alone else contextlib.nullcontext(arguments.connect) as url:
             return _run_window(arguments, url)
     except Mistake as mistake:
@@ -77,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         default=(Conditions(), 0),
         help="a bad network, each way: latency=80,jitter=20,loss=0.02,seed=1 (ms), or a preset such as '4G'",
     )
-    parser.add_argument("--bot", action="store_true", help="no window: a bot plays, and prints what it saw as JSON")
+    bots = parser.add_mutually_exclusive_group()
+    bots.add_argument("--bot", action="store_true", help="no window: a bot plays, and prints what it saw as JSON")
+    bots.add_argument("--bots", metavar="N", type=_bots, help="no window: N bots play, and print one summary as JSON")
     parser.add_argument("--seconds", type=_seconds, help="stop after this time")
     parser.add_argument("--autopilot", action="store_true", help="a bot plays in the window, until F9")
     parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="the window's size")
@@ -91,34 +96,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_bot(arguments: argparse.Namespace) -> int:
+def _run_bots(arguments: argparse.Namespace) -> int:
+    """Headless players, one or many, and what they saw."""
     clock = MonotonicClock()
-    name = _name(arguments)
-    session = _session(arguments, arguments.connect, name, clock)
-    pilot = BotPilot(_seed(name), session.arena)
-    pacer = Pacer(TICK_RATE, clock, spin=0.0)
-    end = clock.now() + arguments.seconds if arguments.seconds else math.inf
+    names = _bot_names(arguments)
+
+    def join(number: int) -> tuple[Match, BotPilot]:
+        session = _session(arguments, arguments.connect, names[number], clock, bot=number)
+        return session, BotPilot(_seed(names[number]), session.arena)
+
     orphaned = threading.Event()
     if arguments.until_stdin_closes:
         _when_stdin_closes(orphaned.set)
-    joined = False
+    end = clock.now() + arguments.seconds if arguments.seconds else math.inf
+    pacer = Pacer(TURN_RATE, clock, spin=0.0)
+    crew = Crew(len(names), join, clock, ProcessClock())
     try:
-        while pacer.wait() < end and not orphaned.is_set():
-            session.update(clock.now(), pilot)
-            link = session.status.get().link
-            joined = joined or link is Link.CONNECTED
-            if link in (Link.LOST, Link.REFUSED):
-                break
-    except KeyboardInterrupt:
-        pass
-    status = session.status.get()
-    report = session.report()
-    session.close()
-    print(json.dumps(msgspec.to_builtins(report)), flush=True)
-    if not joined or status.link in (Link.LOST, Link.REFUSED):
-        print(f"lagtag: {status.link} at {status.where}: {status.detail or 'no answer'}", file=sys.stderr)
-        return 1
-    return 0
+        with contextlib.suppress(KeyboardInterrupt):
+            while pacer.wait() < end and not orphaned.is_set() and crew.update(clock.now()):
+                pass
+        summary, reports = crew.report(), crew.reports()
+    finally:
+        crew.close()
+    print(json.dumps(msgspec.to_builtins(reports[0] if arguments.bot else summary)), flush=True)
+    trouble = summary.trouble(arguments.connect or arguments.relay or arguments.channel)
+    if trouble:
+        print(f"lagtag: {trouble}", file=sys.stderr)
+    return 1 if trouble else 0
+
+
+def _bot_names(arguments: argparse.Namespace) -> list[str]:
+    """One bot is called what a player would be, many are numbered."""
+    if arguments.bot:
+        return [_name(arguments)]
+    name = clean_name(arguments.name or "", "Bot")
+    numbers = [f" {number}" for number in range(1, arguments.bots + 1)]
+    return [name[: NAME_LIMIT - len(number)].rstrip() + number for number in numbers]
 
 
 def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
@@ -150,11 +163,21 @@ def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
     return 0
 
 
-def _session(arguments: argparse.Namespace, url: str | None, name: str, clock: MonotonicClock) -> Match:
-    """The match that the arguments ask for: at an authority's `url`, in a relay's room, or on a channel."""
+def _session(
+    arguments: argparse.Namespace, url: str | None, name: str, clock: MonotonicClock, bot: int | None = None
+) -> Match:
+    """The match that the arguments ask for: at an authority's `url`, in a relay's room, or on a channel.
+
+    For a window, or for the headless player with the number `bot`, who meets bad luck of his own.
+    """
     network, seed = arguments.net
     where: str = arguments.channel or arguments.relay or url or ""
-    kind = OnlineSession if url is not None else PeerSession
+    kind: type[Match]
+    if bot is None:
+        kind = OnlineSession if url is not None else PeerSession
+    else:
+        kind = HeadlessOnline if url is not None else HeadlessPeer
+        seed += bot
 
     def connect() -> Transport:
         if arguments.channel is not None:
@@ -272,6 +295,12 @@ def _network(text: str) -> tuple[Conditions, int]:
         return parse_conditions(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _bots(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MOST_BOTS):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bots from 1 to {MOST_BOTS}")
+    return int(text)
 
 
 def _seconds(text: str) -> float:
