@@ -257,6 +257,8 @@ class Audience:
         told = Told(enter, leave, [])
         known[leave] = False
         stays = known.copy()
+        # Who enters is told what it has: never what it has just lost.
+        removed = [table.removed[stays[table.removed]] for table in news.tables]
         known[enter] = True
         late = self._hold_back(connection, view, told, stays, moment)
         for number, (table, new) in enumerate(zip(self._world.tables, news.tables, strict=True)):
@@ -265,7 +267,7 @@ class Audience:
                 added = np.union1d(added, enter[table.present[enter]])
             slots, fields = self._late_fields(number, late, view)
             rows = np.flatnonzero(stays[new.rows.slots])
-            told.selections.append(Selection(new.removed[known[new.removed]], added, slots, fields, rows))
+            told.selections.append(Selection(removed[number], added, slots, fields, rows))
         view.behind[late] = False
         return told
 
