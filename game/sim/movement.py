@@ -27,11 +27,12 @@ from game.sim.state import Avatar
 def move_avatar(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
     """The avatar after the command's ticks. Avatars pass through each other, so no other avatar matters."""
     for _ in range(command.ticks):
-        avatar = _move_tick(avatar, command, arena)
+        avatar = move_tick(avatar, command, arena)
     return avatar
 
 
-def _move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
+def move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
+    """The avatar after one tick of the command, however long that lasts."""
     vx, vy, vz = avatar.vx, avatar.vy, avatar.vz
     grounded = avatar.y == 0 and vy == 0
     dash_ticks = avatar.dash_ticks
@@ -39,7 +40,7 @@ def _move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
 
     if command.dash and cooldown == 0 and dash_ticks == 0:
         dash_ticks, cooldown = DASH_TICKS, DASH_COOLDOWN
-        vx, vz = _dash_velocity(command)
+        vx, vz = dash_velocity(command)
     dashing = dash_ticks > 0
     if not dashing:
         acceleration, friction = (
@@ -60,15 +61,15 @@ def _move_tick(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
         if y <= 0:
             y, vy = 0, 0
 
-    x, z, vx, vz = _slide(avatar.x, avatar.z, vx, vz, arena)
+    x, z, vx, vz = slide(avatar.x, avatar.z, vx, vz, arena)
     if dashing:
         dash_ticks -= 1
         if dash_ticks == 0:
-            vx, vz = _shorten(vx, vz, RUN_SPEED)
+            vx, vz = shorten(vx, vz, RUN_SPEED)
     return Avatar(x, y, z, vx, vy, vz, command.yaw, dash_ticks, cooldown, command.jump)
 
 
-def _dash_velocity(command: Command) -> tuple[int, int]:
+def dash_velocity(command: Command) -> tuple[int, int]:
     """Where the player pushes, at full speed; where the avatar looks if nothing is pushed."""
     if command.dx or command.dz:
         length = math.isqrt(command.dx * command.dx + command.dz * command.dz) or 1
@@ -95,7 +96,8 @@ def _approach(vx: int, vz: int, wish_x: int, wish_z: int, rate: int) -> tuple[in
     return vx + step_x, vz + step_z
 
 
-def _shorten(vx: int, vz: int, limit: int) -> tuple[int, int]:
+def shorten(vx: int, vz: int, limit: int) -> tuple[int, int]:
+    """The velocity with a length of at most `limit`, rounded down."""
     length = math.isqrt(vx * vx + vz * vz)
     if length <= limit:
         return vx, vz
@@ -107,7 +109,7 @@ def _towards_zero(a: int, b: int) -> int:
     return a // b if a >= 0 else -(-a // b)
 
 
-def _slide(x: int, z: int, vx: int, vz: int, arena: Arena) -> tuple[int, int, int, int]:
+def slide(x: int, z: int, vx: int, vz: int, arena: Arena) -> tuple[int, int, int, int]:
     """Move one axis after the other, and stop only the axis that meets a wall: the rest slides along it.
 
     Blocks grow by the avatar's radius, so that the avatar is a point. The fastest step (341) is shorter than the
