@@ -155,7 +155,8 @@ class Viewer:
         self.clock = clock
         self.server, inner = pair()
         self.transport = OrderedConditionedTransport(inner, clock, down=PRESETS[preset], seed=seed)
-        self.transport.subscribe_bytes(self.receive)
+        self.inbox = []
+        self.transport.subscribe_bytes(self.inbox.append)
         self.mirror = Mirror(SCHEMA)
         self.playback = Playback(delay)
         self.tracks = [Track(self.playback, glide, apart=apart) for _ in range(COUNT)]
@@ -191,6 +192,9 @@ class Viewer:
     def look(self, story):
         """One frame."""
         self.transport.poll()
+        for frame in self.inbox:
+            self.receive(frame)
+        self.inbox.clear()
         time = self.playback.advance(self.clock.now())
         assert self.last <= time <= self.clock.now(), "never backward, and never ahead of the authority"
         self.last = time
