@@ -66,6 +66,11 @@ class Histories(RuleBasedStateMachine):
         self.samples = 0
         self.history = []
         self.drop = set()
+        """whose next frame gets lost"""
+        self.spoil = {}
+        """whose next frame is broken, and how"""
+        self.behind = set()
+        """who lacks a frame and has not got a full one since"""
         for connection in CONNECTIONS[:2]:
             self.join_or_cut(connection)
         if crowd:  # enough of them that blocks go through numpy
@@ -171,9 +176,28 @@ class Histories(RuleBasedStateMachine):
             self.authority.detach(connection)
             del self.mirrors[connection]
             return
-        mirror = self.mirrors[connection] = Mirror(SCHEMA, ARCHETYPES)
+        self.connect(connection, Mirror(SCHEMA, ARCHETYPES))
+
+    def connect(self, connection, mirror):
+        self.mirrors[connection] = mirror
+        self.drop.discard(connection)
+        self.spoil.pop(connection, None)
+        self.behind.discard(connection)
         self.authority.attach(connection, lambda frame: self.deliver(connection, mirror, frame))
         assert self.authority.greet(connection, SCHEMA.greeting()) is None
+
+    @precondition(lambda self: self.mirrors)
+    @rule(data=st.data(), number=st.sampled_from(CONNECTIONS))
+    def cut_and_rejoin(self, data, number):
+        """The same mirror starts anew, mostly under another number (RE-35, RE-37)."""
+        connection = data.draw(st.sampled_from(sorted(self.mirrors)))
+        if number in self.mirrors and number != connection:
+            return
+        self.authority.detach(connection)
+        mirror = self.mirrors.pop(connection)
+        mirror.clear()
+        assert (len(mirror), mirror.entities(), mirror.owned(), mirror.connection) == (0, [], [], 0)
+        self.connect(number, mirror)
 
     @rule(connection=st.sampled_from(CONNECTIONS), really=st.integers(0, 3))
     def lose_a_frame(self, connection, really):
@@ -181,14 +205,31 @@ class Histories(RuleBasedStateMachine):
         if not really:
             self.drop.add(connection)
 
+    @rule(connection=st.sampled_from(CONNECTIONS), where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 8))
+    def spoil_a_frame(self, connection, where, bit):
+        """One bit of it is another one, or it ends there."""
+        self.spoil[connection] = (where, bit)
+
     def deliver(self, connection, mirror, frame):
         if connection in self.drop:
             self.drop.discard(connection)
+            self.behind.add(connection)
             return
-        if mirror.apply(frame) is None:
+        if connection in self.spoil:
+            where, bit = self.spoil.pop(connection)
+            at = int(where * len(frame))
+            frame = frame[:at] if bit == 8 else frame[:at] + bytes([frame[at] ^ 1 << bit]) + frame[at + 1 :]
+            before = mirror.tick, mirror.entities(), mirror.owned()
+            assert mirror.apply(frame) is None
+            assert (mirror.tick, mirror.entities(), mirror.owned()) == before
+            self.behind.add(connection)
+            self.authority.resync(connection)
+        elif (update := mirror.apply(frame)) is None:
             assert mirror.needs_resync or mirror.connection == 0
             self.authority.resync(connection)
         else:
+            assert update.full or connection not in self.behind, "what is missing is noticed"
+            self.behind.discard(connection)
             assert not mirror.needs_resync
             assert mirror.tick == self.tick
 
@@ -275,10 +316,9 @@ class Histories(RuleBasedStateMachine):
 
     def compare(self):
         for connection, mirror in self.mirrors.items():
-            if mirror.needs_resync or connection in self.drop or mirror.connection == 0:
+            if mirror.connection == 0 or connection in self.behind:
                 continue
-            if self.stale(connection):
-                continue
+            assert not mirror.needs_resync
             wanted = {entity for entity in self.plain.entities if self.sees(connection, entity)}
             assert set(mirror.entities()) == wanted
             for entity in wanted:
@@ -311,10 +351,6 @@ class Histories(RuleBasedStateMachine):
         if refers:
             allowed = [one if one in wanted else None for one in allowed]
         assert shown in allowed
-
-    def stale(self, connection):
-        """Whether a frame to it got lost and nothing has come since that could tell."""
-        return self.authority._receivers[connection].counter != self.mirrors[connection]._counter
 
     @invariant()
     def nobody_is_invented(self):
