@@ -45,11 +45,11 @@ class CrewReport(msgspec.Struct):
     cpu_share: float
     """processor time of this process per second, all its threads: 1.0 is one core"""
     refused: dict[str, int]
-    """how many were turned away, by the reason they were told"""
+    """how many never got into the match, by the reason they were told"""
     interrupted: dict[str, int]
     """how many connections broke in the match and were tried again, by reason"""
     lost: dict[str, int]
-    """how many had no connection in the end, by reason"""
+    """how many were in the match, and had no connection in the end, by reason"""
 
     def trouble(self, where: str) -> str:
         """One sentence on who did not join or stay at `where`; empty if everybody did."""
@@ -70,7 +70,8 @@ class _Member:
         self.session: Match | None = None
         self.joined_at = self.left_at = math.nan
         self.interrupted: Counter[str] = Counter()
-        self.refused = self.lost = ""
+        self.gone = False
+        """whether he is out for good"""
 
     def note(self, status: SessionStatus, before: SessionStatus) -> None:
         """Take in what became of the connection."""
@@ -79,15 +80,8 @@ class _Member:
                 self.joined_at = self.at
             case Link.RECONNECTING if before.link is Link.CONNECTED:
                 self.interrupted[status.detail] += 1
-            case Link.REFUSED:
-                self.refused, self.left_at = status.detail, self.at
-            case Link.LOST:
-                self.lost, self.left_at = status.detail, self.at
-
-    @property
-    def gone(self) -> bool:
-        """Whether he is out for good."""
-        return bool(self.refused or self.lost)
+            case Link.REFUSED | Link.LOST:
+                self.gone, self.left_at = True, self.at
 
     @property
     def joined(self) -> bool:
@@ -96,11 +90,11 @@ class _Member:
 
     @property
     def fate(self) -> str:
-        """Why he has no connection now, if nobody has told that yet; empty if he has one."""
+        """Why he is not in the match now; empty if he is."""
         if self.session is None:
             return "there was no time left to join"
         status = self.session.status.get()
-        return "" if status.link is Link.CONNECTED or self.gone else status.detail or "no answer"
+        return "" if status.link is Link.CONNECTED else status.detail or "no answer"
 
     def seconds(self, now: float) -> float:
         """How long he was in the match until `now`."""
@@ -167,7 +161,7 @@ class Crew:
         return CrewReport(
             players=len(members),
             joined=len(joined),
-            stayed=sum(not (member.gone or member.fate or member.interrupted) for member in joined),
+            stayed=sum(not (member.fate or member.interrupted) for member in joined),
             seconds=round(seconds, 2),
             ticks=sum(report.ticks for report in reports),
             corrections=sum(report.corrections for report in reports),
@@ -179,9 +173,9 @@ class Crew:
             bytes_down_per_second=round(sum(report.bytes_down for report in reports) / played),
             pending_max=max((report.pending_max for report in reports), default=0),
             cpu_share=round((self._cpu.now() - self._cpu_start) / seconds, 3),
-            refused=dict(Counter(member.refused for member in members if member.refused)),
+            refused=dict(Counter(member.fate for member in members if member.fate and not member.joined)),
             interrupted=dict(interrupted),
-            lost=dict(Counter(member.lost or member.fate for member in members if member.lost or member.fate)),
+            lost=dict(Counter(member.fate for member in joined if member.fate)),
         )
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Link: the thread behind a WebSocket transport. It connects, carries frames, and comes back after a loss."""
+"""Link: what a WebSocket transport has on the background thread. It connects, carries frames, and comes back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ from net.transport.base import ConnectionStatus, TransportState
 from net.transport.dialer import Dialer, UnreachableError
 from net.transport.outbox import Outbox
 from net.transport.retry import RetryPolicy
+from net.transport.shared_loop import SharedLoop
 
 _log = logging.getLogger(__name__)
+_shared_loop = SharedLoop()
 
 FAREWELL: Final = 0.5
 """seconds that the closing handshake may take"""
@@ -29,10 +31,12 @@ INBOX_LIMIT: Final = 10_000
 """messages that may wait for an owner who does not poll; then the socket is read no further"""
 BREATH: Final = 0.02
 """seconds between two looks whether the owner polls again"""
+FAIR_SHARE: Final = 64
+"""messages that one link may send in a row while others wait for the thread"""
 
 
 class Link:
-    """Runs an event loop in a daemon thread. The owner reads `inbox`, writes `outbox`, and calls the rest.
+    """Lives on the event loop that all links share. The owner reads `inbox`, writes `outbox`, and calls the rest.
 
     A life lasts from `connect` over all reconnects to the CLOSED that ends it. There is one at a time.
     """
@@ -57,7 +61,8 @@ class Link:
         self._lives: asyncio.Queue[asyncio.Task[None] | None] = asyncio.Queue()
         self._life: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._run, name="websocket", daemon=True)
+        self._running: asyncio.Task[None] | None = None
+        self._ended = threading.Event()
 
     # Called by the owner's thread.
 
@@ -70,8 +75,8 @@ class Link:
     def connect(self) -> None:
         """Begin a new life."""
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread.start()
+            self._loop = _shared_loop.enter()
+            self._call(self._start)
         self._call(self._begin)
 
     def disconnect(self) -> None:
@@ -79,10 +84,11 @@ class Link:
         self._call(self._hang_up)
 
     def stop(self) -> None:
-        """The same, and end the thread: within a second."""
-        if self._loop is not None:
+        """The same for good, within a second; the thread ends with the last link."""
+        if self._loop is not None and _shared_loop.owns(self._loop):
             self._call(self._stop)
-            self._thread.join(2 * FAREWELL)
+            self._ended.wait(2 * FAREWELL)
+            _shared_loop.leave(self._loop)
 
     def put(self, item: str | bytes | ConnectionStatus) -> None:
         """Append to the inbox. The loop's thread does so too."""
@@ -102,17 +108,17 @@ class Link:
 
     # Called by the loop's thread.
 
-    def _run(self) -> None:
-        assert self._loop is not None
+    def _start(self) -> None:
+        self._running = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
         try:
-            self._loop.run_until_complete(self._live())
+            await self._live()
         except Exception:
-            _log.exception("the connection's thread ended")
+            _log.exception("a connection ended")
             self._announce(TransportState.CLOSED, reason="internal error")
         finally:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.run_until_complete(self._loop.shutdown_default_executor())
-            self._loop.close()
+            self._ended.set()
 
     def _wake(self) -> None:
         self._woken = False
@@ -188,6 +194,7 @@ class Link:
             self._filled.clear()
 
     async def _flush(self, connection: ClientConnection) -> None:
+        sent = 0
         while connection.state is State.OPEN and (outgoing := self._outbox.take()) is not None:
             # Before the first connection was seen, frames belong to it.
             if not self._keep and max(1, outgoing.epoch) != self._connections:
@@ -196,6 +203,9 @@ class Link:
             self.messages_up += 1
             self.bytes_up += len(outgoing.frame)
             await connection.send(outgoing.frame, text=not outgoing.binary)
+            sent += 1
+            if sent % FAIR_SHARE == 0:
+                await asyncio.sleep(0)
 
     async def _part(self) -> tuple[int, str]:
         """Say good-bye if there is somebody to say it to, cut the connection if the answer takes too long.

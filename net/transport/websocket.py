@@ -183,7 +183,9 @@ class WebSocketTransport(Endpoint):
             self._polling = False
 
     def close(self) -> None:
-        """Send what is queued if there is a connection, close it with 1000, and end the thread. Safe to call twice.
+        """Send what is queued if there is a connection, and close it with 1000. Safe to call twice.
+
+        The background thread, which all these transports share, ends with the last of them.
 
         Takes a round trip, and no more than a second if the server does not answer. No callback runs: a program on
         asyncio may leave it to `asyncio.to_thread`.
