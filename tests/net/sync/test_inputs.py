@@ -1,10 +1,12 @@
 import random
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from net.sync.inputs import InputBuffer, Push
+from net.sync.inputs import InputBuffer, Push, Read
+from net.sync.prediction import Predictor
 
 
 def waiting(buffer: InputBuffer[int], count: int, ticks: int = 1, first: int = 1) -> None:
@@ -25,7 +27,7 @@ def test_commands_come_out_in_order_with_the_highest_seq() -> None:
 
 
 def test_nothing_is_repeated_while_a_player_is_silent() -> None:
-    """Better than PI-03 and PI-19: a command is applied once, so a late one is no misprediction."""
+    """By default, better than PI-03 and PI-19: a command is applied once, so a late one is no misprediction."""
     buffer: InputBuffer[int] = InputBuffer()
     buffer.push(1, 1, 1)
     assert buffer.take(0.0) == [1]
@@ -129,35 +131,85 @@ floods = st.lists(
     st.tuples(st.floats(-0.05, 0.5), st.lists(st.tuples(st.integers(-2, 5), st.integers(1, 6)), max_size=40)),
     max_size=40,
 )
+POLICIES = [
+    {},
+    {"depth": 3},
+    {"catch_up": 1},
+    {"depth": 2, "catch_up": 3},
+    {"repeat": 4},
+    {"repeat": 12, "depth": 2, "catch_up": 1},
+    {"read": Read.LATEST},
+    {"read": Read.LATEST, "repeat": 60},
+]
 
 
-@given(floods, st.sampled_from([30.0, 59.94, 60.0, 128.0]), st.integers(0, 15), st.integers(15, 80), st.integers(6, 90))
+@given(
+    floods,
+    st.sampled_from([30.0, 59.94, 60.0, 128.0]),
+    st.integers(0, 15),
+    st.integers(15, 80),
+    st.integers(6, 90),
+    st.sampled_from(POLICIES),
+)
 def test_simulated_time_never_exceeds_real_time_plus_slack(
-    flood: list[tuple[float, list[tuple[int, int]]]], rate: float, slack: int, bank: int, limit: int
+    flood: list[tuple[float, list[tuple[int, int]]]],
+    rate: float,
+    slack: int,
+    bank: int,
+    limit: int,
+    policy: dict[str, Any],
 ) -> None:
-    """Whatever is sent, however the clock behaves: no tick too many, no seq twice, in order, none unaccounted for."""
-    buffer: InputBuffer[tuple[int, int]] = InputBuffer(rate=rate, slack=slack, bank=bank, limit=limit)
+    """AS-15: whatever is sent, whatever the clock does, by every policy: no tick too many, in order, all accounted for.
+
+    Only a repetition takes a command again, and it is counted.
+    """
+    buffer: InputBuffer[tuple[int, int]] = InputBuffer(rate=rate, slack=slack, bank=bank, limit=limit, **policy)
     start = now = latest = 1e5
-    seq = accepted = ticks_taken = 0
+    seq = came = ticks_taken = 0
     taken: list[int] = []
     buffer.take(now)
     for pause, commands in flood:
         for step, ticks in commands:
             seq += step
-            accepted += buffer.push(seq, (seq, ticks), ticks) is Push.ACCEPTED
+            came += buffer.push(seq, (seq, ticks), ticks) is not Push.DUPLICATE
             assert buffer.waiting <= limit
         now += pause
         latest = max(latest, now)
+        acknowledged = buffer.last_seq
         batch = buffer.take(now)
         taken += [number for number, _ in batch]
         ticks_taken += sum(ticks for _, ticks in batch)
         assert sum(ticks for _, ticks in batch) <= bank
         assert ticks_taken <= slack + rate * (latest - start) + 2e-6
-        if taken:
-            assert buffer.last_seq >= taken[-1]
-    assert taken == sorted(set(taken))
-    waiting_commands = accepted - len(taken) - buffer.discarded
+        assert buffer.last_seq >= max([acknowledged, *taken])
+    once = sorted(set(taken))
+    assert [number for number, before in zip(taken, [0, *taken], strict=False) if number != before] == once
+    assert (len(taken) > len(once)) == (buffer.repeated > 0)
+    assert buffer.repeated <= ticks_taken
+    waiting_commands = came - len(once) - buffer.discarded
     assert 0 <= waiting_commands <= buffer.waiting <= 6 * waiting_commands
+
+
+@given(st.lists(st.tuples(st.floats(0, 0.4), st.lists(st.integers(1, 6), max_size=30)), max_size=60))
+def test_by_default_every_command_is_applied_as_soon_as_it_is_paid_for(calls: list[tuple[float, list[int]]]) -> None:
+    """Against the plainest account of credit that there is, brought up to date at each call."""
+    buffer: InputBuffer[int] = InputBuffer()
+    credit, now, seq, queue = 15.0, 0.0, 0, []
+    buffer.take(now)
+    for pause, commands in calls:
+        for ticks in commands:
+            seq += 1
+            buffer.push(seq, seq, ticks)
+            queue.append((seq, ticks))
+        while sum(ticks for _, ticks in queue) > 60:
+            queue.pop(0)
+        now += pause
+        credit = min(60.0, credit + pause * 60)
+        expected = []
+        while queue and queue[0][1] <= credit + 1e-5:
+            expected.append(queue[0][0])
+            credit -= queue.pop(0)[1]
+        assert buffer.take(now) == expected
 
 
 @given(st.integers(0, 2**31), st.floats(0, 1), st.floats(0, 1 / 60), st.integers(1, 6), st.booleans())
@@ -232,3 +284,164 @@ def test_after_a_long_stall_the_player_is_back_in_the_present() -> None:
         buffer.push(180 + n, 180 + n, 1)
         assert buffer.take(3.0 + n / 60) == [180 + n]
     assert buffer.discarded == 120
+
+
+# -- policies
+
+
+def play(buffer: InputBuffer[int], arrivals: list[list[int]], first: int = 0) -> list[list[int]]:
+    """What each tick takes when these one-tick commands, named by their seq, have come before it."""
+    taken = []
+    for n, seqs in enumerate(arrivals, first):
+        for seq in seqs:
+            buffer.push(seq, seq, 1)
+        taken.append(buffer.take(n / 60))
+    return taken
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"repeat": -1},
+        {"depth": -1},
+        {"depth": 60},
+        {"catch_up": 0},
+        {"read": Read.LATEST, "depth": 1},
+        {"read": Read.LATEST, "catch_up": 1},
+    ],
+)
+def test_policies_that_mean_nothing_are_refused(policy: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"no such policy|nothing to catch up with"):
+        InputBuffer[int](**policy)
+
+
+def test_one_per_tick_in_order_then_the_last_repeats_none_before_the_first_pi_03() -> None:
+    buffer: InputBuffer[int] = InputBuffer(catch_up=1, repeat=3)
+    assert play(buffer, [[], [1, 2], [], [], []]) == [[], [1], [2], [2], [2]]
+    assert (buffer.repeated, buffer.discarded) == (2, 0)
+
+
+def test_a_repetition_ends_and_then_the_players_own_time_stands_still() -> None:
+    """PI-19 without its end: a player who vanishes doesn't run on for ever."""
+    buffer: InputBuffer[int] = InputBuffer(repeat=3)
+    assert play(buffer, [[1], [], [], [], [], []]) == [[1], [1], [1], [1], [], []]
+    assert play(buffer, [[]] * 200, first=6) == [[]] * 200
+    assert (buffer.repeated, buffer.last_seq) == (3, 4)
+
+
+def test_a_command_whose_tick_was_repeated_is_acknowledged_without_effect() -> None:
+    buffer: InputBuffer[int] = InputBuffer(repeat=2)
+    assert play(buffer, [[1], [], []]) == [[1], [1], [1]]
+    assert buffer.last_seq == 3
+    assert [buffer.push(seq, seq, 1) for seq in (2, 3, 3, 2, 4)] == [
+        Push.LATE,
+        Push.LATE,
+        Push.DUPLICATE,
+        Push.DUPLICATE,
+        Push.ACCEPTED,
+    ]
+    assert (buffer.waiting, buffer.discarded) == (1, 2)
+    assert buffer.take(3 / 60) == [4]
+    assert play(buffer, [[], [], []], first=4) == [[4], [4], []], "and after one that came it may repeat again"
+
+
+def test_a_long_command_lasts_before_it_is_repeated_and_its_repetition_does_too() -> None:
+    buffer: InputBuffer[str] = InputBuffer(repeat=7)
+    buffer.push(1, "long", 3)
+    taken = [len(buffer.take(n / 60)) for n in range(12)]
+    assert taken == [1, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0], "a third time would be more than seven ticks"
+    assert (buffer.repeated, buffer.last_seq) == (6, 3)
+
+
+def test_repetitions_are_paid_for_too() -> None:
+    buffer: InputBuffer[int] = InputBuffer(repeat=60, slack=5)
+    buffer.push(1, 1, 1)
+    assert sum(len(buffer.take(0.0)) for _ in range(50)) == 5
+    assert buffer.take(1 / 60) == [1]
+
+
+@pytest.mark.parametrize(("late", "corrections"), [([5, 5], []), ([5, 9], [-4]), ([9, 9], [-8])])
+def test_a_player_mispredicts_a_repetition_only_where_he_wanted_something_else(
+    late: list[int], corrections: list[int]
+) -> None:
+    """The repetition stands for the seq that was predicted: the same wish, late or not, is no correction."""
+    found: list[int] = []
+    player: Predictor[int, int] = Predictor(0, lambda x, push: x + push, on_correction=lambda a, b: found.append(b - a))
+    buffer: InputBuffer[int] = InputBuffer(repeat=6)
+    truth = 0
+
+    def tick(n: int, arrived: list[int]) -> None:
+        nonlocal truth
+        for seq, push in arrived:
+            buffer.push(seq, push, 1)
+        truth += sum(buffer.take(n / 60))
+        player.acknowledge(truth, buffer.last_seq)
+
+    tick(0, [(player.apply(5), 5)])
+    stuck = [(player.apply(push), push) for push in late]
+    tick(1, [])
+    tick(2, [])
+    tick(3, [*stuck, (player.apply(7), 7)])
+    assert (player.state, player.pending, player.last_acknowledged) == (truth, 0, 4)
+    assert sum(found) == sum(corrections)
+    assert bool(found) == bool(corrections)
+
+
+def test_the_latest_command_alone_is_applied_pi_02() -> None:
+    """None before the first, then the highest; those before it count as processed."""
+    buffer: InputBuffer[int] = InputBuffer(read=Read.LATEST)
+    assert play(buffer, [[], [1], [2, 3, 4], [], [7]]) == [[], [1], [4], [], [7]]
+    assert (buffer.last_seq, buffer.discarded, buffer.waiting) == (7, 2, 0)
+    buffer.push(8, 8, 5)
+    buffer.push(9, 9, 2)
+    assert (buffer.last_seq, buffer.waiting) == (8, 2)
+    assert buffer.take(1.0) == [9]
+
+
+def test_the_latest_command_repeats_in_step_with_the_players_numbers() -> None:
+    buffer: InputBuffer[int] = InputBuffer(read=Read.LATEST, repeat=9)
+    assert play(buffer, [[1], [], [], [2, 3, 4], [5]]) == [[1], [1], [1], [4], [5]]
+    assert (buffer.last_seq, buffer.discarded, buffer.repeated) == (5, 2, 2)
+
+
+def test_exactly_one_per_tick_from_a_bounded_buffer_pi_05() -> None:
+    """What waits beyond the limit is discarded from its old end, so what is applied is never older than that."""
+    buffer: InputBuffer[int] = InputBuffer(catch_up=1, limit=4)
+    assert play(buffer, [[1, 2, 3], [4, 5, 6], [], [], [], []]) == [[1], [3], [4], [5], [6], []]
+    assert buffer.discarded == 1
+
+
+def test_commands_of_two_ticks_come_every_other_tick_when_one_is_played_a_tick() -> None:
+    buffer: InputBuffer[int] = InputBuffer(catch_up=1)
+    waiting(buffer, 4, ticks=2)
+    assert [buffer.take(n / 60) for n in range(8)] == [[1], [], [2], [], [3], [], [4], []]
+
+
+@pytest.mark.parametrize("ticks", [1, 2])
+def test_a_backlog_is_made_up_for_by_so_many_ticks_a_tick(ticks: int) -> None:
+    buffer: InputBuffer[int] = InputBuffer(catch_up=4)
+    waiting(buffer, 12 // ticks, ticks)
+    sizes = [ticks * len(buffer.take(n / 60)) for n in range(6)]
+    assert sum(sizes) == 12
+    assert max(sizes) <= 4 + ticks - 1
+    assert sizes.index(0) <= 4
+
+
+def test_a_reserve_rides_out_the_jitter_that_it_is_as_deep_as() -> None:
+    """Commands up to two ticks late: one is played every tick all the same, two ticks after the first came."""
+    buffer: InputBuffer[int] = InputBuffer(depth=2, catch_up=1)
+    arrivals = [[1], [2], [3], [], [], [4, 5, 6], [], [7, 8], [9], [10], []]
+    assert play(buffer, arrivals) == [[], [], [1], [2], [3], [4], [5], [6], [7], [8], [9]]
+
+
+def test_a_reserve_is_filled_anew_after_a_dry_buffer_and_what_is_beyond_it_is_caught_up_with() -> None:
+    buffer: InputBuffer[int] = InputBuffer(depth=2)
+    assert play(buffer, [[1], [2], [3], [], [], []]) == [[], [], [1], [2], [3], []]
+    assert play(buffer, [[4], [5], [6], [7]], first=6) == [[], [], [4], [5]], "a trickle waits"
+    assert play(buffer, [[], [], [], [8, 9, 10, 11, 12]], first=10) == [[6], [7], [], [8, 9, 10]], "a burst does not"
+    assert buffer.waiting == 2
+
+
+def test_the_last_commands_of_a_player_don_t_wait_for_more() -> None:
+    buffer: InputBuffer[int] = InputBuffer(depth=3)
+    assert play(buffer, [[1], [], [], [], []]) == [[], [], [], [1], []]
