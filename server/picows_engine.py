@@ -15,7 +15,7 @@ import uvloop
 from picows import WSAutoPingStrategy, WSFrame, WSListener, WSMsgType, WSTransport
 from picows.picows import WSProtocol  # type: ignore[attr-defined] # left out of its stubs
 
-from server.websockets_connection import WebSocketConnection
+from server.websockets_connection import WebSocketConnection, wire_size
 
 _TEXT: Final = WSMsgType.TEXT
 _BINARY: Final = WSMsgType.BINARY
@@ -50,17 +50,24 @@ class PicowsConnection(WebSocketConnection):
         reader = self._reader
         if reader is None:
             reader = self._reader = FrameReader(self, self._limits.max_size)
+        self._begun += len(chunk)
         reader.feed(chunk)
 
     def take_message(self, message: bytes, binary: bool) -> None:
         """A whole data frame."""
+        self._begun -= wire_size(len(message))
         if self._binary is not None:  # in the middle of another message
-            self.take_other(0x82 if binary else 0x81, message)
+            self._take_by_protocol(0x82 if binary else 0x81, message)
         elif not self._closing:
             self._deliver(message, binary)
 
     def take_other(self, first: int, payload: bytes) -> None:
-        """Any other frame, by its first byte: the protocol object knows what it means."""
+        """Any other frame, by its first byte."""
+        self._begun -= wire_size(len(payload))
+        self._take_by_protocol(first, payload)
+
+    def _take_by_protocol(self, first: int, payload: bytes) -> None:
+        """Let the protocol object say what a frame means."""
         super()._parse_frames(_masked(first, payload))
 
     def refuse(self, code: int, reason: str) -> None:

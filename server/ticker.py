@@ -13,10 +13,11 @@ from net.sync.fixedstep import FixedStep
 class Ticker:
     """Calls `tick` at a fixed rate on the event loop, each step with the time that it was due at."""
 
-    def __init__(self, clock: Clock, tick: Callable[[float], None]) -> None:
+    def __init__(self, clock: Clock, tick: Callable[[float], None], *, rate: float = TICK_RATE) -> None:
+        """It starts at once; `rate` in steps a second."""
         self._clock = clock
         self._tick = tick
-        self._steps = FixedStep(TICK_RATE)
+        self._steps = FixedStep(rate)
         self._loop = asyncio.get_running_loop()
         self._run()
 

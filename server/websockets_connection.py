@@ -15,6 +15,11 @@ from websockets.http11 import Request, Response
 from websockets.protocol import State
 from websockets.server import ServerProtocol
 
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # built without a compiler
+    from websockets.utils import apply_mask
+
 from server.engine import Frame, Handler, Http, Limits, binary_frame, text_frame
 from server.flusher import Flusher
 from server.request_head import RequestHead
@@ -68,6 +73,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._message = bytearray()
         self._binary: bool | None = None
         """of the message whose fragments are arriving; None between messages"""
+        self._begun = 0
+        """bytes that the parser has got of a frame that is not complete; 0 between frames"""
         self._control_frames = 0
         self._proven = True
         self._pending: list[bytes] = []
@@ -142,6 +149,20 @@ class WebSocketConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Input, parsed a chunk at a time."""
+        # Nearly all that a player sends is one short frame by itself: that one needs no parser.
+        size = len(data)
+        if (
+            6 <= size < 132
+            and data[1] == size + 0x7A
+            and (data[0] == 0x82 or data[0] == 0x81)
+            and self._begun == 0
+            and self._binary is None
+            and self._opened
+            and not self._closing
+            and not self._reading_later
+        ):
+            self._deliver(apply_mask(data[6:], data[2:6]), data[0] == 0x82)
+            return
         if not self._reading_later and len(data) <= _CHUNK:
             self._parse(data)
             return
@@ -214,10 +235,13 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _parse_frames(self, chunk: bytes) -> None:
         """Deliver what is in some bytes that follow the handshake."""
+        self._begun += len(chunk)
         self._protocol.receive_data(chunk)
         for event in self._protocol.events_received():
-            if isinstance(event, ParsedFrame) and not self._closing:
-                self._take_frame(event)
+            if isinstance(event, ParsedFrame):
+                self._begun -= wire_size(len(event.data))
+                if not self._closing:
+                    self._take_frame(event)
         self._take_writes()
 
     def _take_request(self, request: Request) -> None:
@@ -280,7 +304,10 @@ class WebSocketConnection(asyncio.Protocol):
             except UnicodeDecodeError:
                 self._fail(1007, "text is not UTF-8")
                 return
-        self._call(lambda: self._handler.received(self, message, binary))
+        try:
+            self._handler.received(self, message, binary)
+        except Exception:
+            self._forgo()
 
     def _fail(self, code: int, reason: str) -> None:
         """Close on a peer that breaks the protocol: what it still sends is thrown away unread."""
@@ -292,8 +319,12 @@ class WebSocketConnection(asyncio.Protocol):
         try:
             callback()
         except Exception:
-            _LOGGER.exception("the handler failed on a connection from %s", self.address)
-            self.close(1011, "internal error")
+            self._forgo()
+
+    def _forgo(self) -> None:
+        """End the connection that the handler has just failed on."""
+        _LOGGER.exception("the handler failed on a connection from %s", self.address)
+        self.close(1011, "internal error")
 
     # -- out
 
@@ -344,6 +375,11 @@ class WebSocketConnection(asyncio.Protocol):
         self._closing = True
         self._cut_reason = self._cut_reason or reason
         self._transport.abort()
+
+
+def wire_size(size: int) -> int:
+    """Bytes of a client's frame around a payload of `size` bytes, in its shortest form."""
+    return size + (6 if size < 126 else 8 if size < 65_536 else 14)
 
 
 def _fitting(reason: str) -> str:

@@ -181,6 +181,38 @@ def test_engines_agree_on_frames_good_and_bad_however_they_are_cut(said: list[by
     agree([chunk for chunk in (*chunks, data) if chunk])
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(FRAMES, st.booleans()), max_size=8))
+def test_engines_say_the_same_of_frames_that_come_alone_and_of_frames_that_come_together(
+    said: list[tuple[bytes, bool]],
+):
+    chunks = [b""]
+    for piece, alone in said:
+        chunks[-1] += piece
+        if alone:
+            chunks.append(b"")
+    messages, (data, _, end), closed = agree([chunk for chunk in chunks if chunk])
+    together, (same_data, _, same_end), same_closed = agree([b"".join(chunks)]) if said else agree([])
+    assert (together, same_data, same_end, same_closed) == (messages, data, end, closed)
+
+
+@pytest.mark.parametrize("cut", range(1, 17))
+@pytest.mark.parametrize("opcode", [1, 2])
+@pytest.mark.parametrize("fin", [True, False])
+def test_what_looks_like_a_short_frame_in_the_middle_of_another_is_none(cut, opcode, fin):
+    inner = frame(2, b"inner", True, 0, True)
+    payload = bytes(cut) + inner
+    outer = bytes([opcode | (0x80 if fin else 0), 0x80 | len(payload)]) + bytes(4) + payload
+    last = b"" if fin else frame(0, b"", True, 0, True)
+    if opcode == 1:  # 0x82 is no text
+        messages, _, (code, _) = agree([outer[: -len(inner)], inner, last] if last else [outer[: -len(inner)], inner])
+        assert (messages, code) == ([], 1006)
+        return
+    for chunks in ([outer[: -len(inner)], inner], [outer[:cut], outer[cut:]], [outer]):
+        messages, _, _ = agree([*chunks, last] if last else chunks)
+        assert messages == [(payload, True)]
+
+
 @pytest.mark.parametrize("opcode", [0, 1, 2, 3, 8, 9, 10, 15])
 @pytest.mark.parametrize("reserved", [0, 1, 2, 4])
 @pytest.mark.parametrize("fin", [True, False])
