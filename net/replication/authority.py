@@ -7,14 +7,14 @@ says what has changed since the one before it, and nothing is ever acknowledged 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from net.replication.audience import Audience, Told, told_all
+from net.replication.audience import Audience, Told
 from net.replication.entities import Entities
-from net.replication.frame import PRIVATE_LIMIT, Head
+from net.replication.frame import PRIVATE_LIMIT
 from net.replication.interest import InterestProvider, Policy, Position, TierPlan
-from net.replication.packer import Packer
+from net.replication.packer import STRANGER, Letter, Moment, Packer
 from net.replication.schema import IDENTITY, OWNER, Schema
 from net.replication.survey import Survey
 from net.replication.world import Slots
@@ -34,33 +34,23 @@ class _Receiver:
 
     __slots__ = (
         "acknowledged",
-        "counter",
-        "digest",
         "full_from",
         "private",
-        "ready",
         "send",
+        "standing",
         "told_acknowledged",
-        "told_at",
         "told_private",
-        "told_tick",
         "wants_full",
     )
 
     def __init__(self, send: Send) -> None:
         self.send = send
-        self.ready = False
         self.wants_full = True
         self.full_from = 0
         """the sample from which on a full frame may be sent"""
-        self.told_at = 0
-        """the sample of the last frame"""
-        self.counter = 0
-        self.digest = 0
-        """of the ids that it knows"""
+        self.standing = STRANGER
         self.acknowledged = self.told_acknowledged = 0
         self.private = self.told_private = b""
-        self.told_tick = 0
 
 
 class Authority(Entities):
@@ -85,6 +75,7 @@ class Authority(Entities):
         self._samples = 0
         self._heartbeat = heartbeat
         self._receivers: dict[int, _Receiver] = {}
+        self._ready: dict[int, _Receiver] = {}
 
     def attach(self, connection: int, send: Send) -> None:
         """A connection that gets frames through `send` once its greeting was found to be right.
@@ -100,20 +91,21 @@ class Authority(Entities):
         """Check what a connection said with `Schema.greeting`. None: it is ready; otherwise why it never will be."""
         receiver = self._receivers[connection]
         refusal = self.schema.refusal(greeting)
-        if refusal is None and not receiver.ready:
-            receiver.ready = True
+        if refusal is None and connection not in self._ready:
+            self._ready[connection] = receiver
             self._audience.connect(connection)
         return refusal
 
     def detach(self, connection: int) -> None:
         """Forget a connection. What it owns stays. Harmless for an unknown one."""
-        if self._receivers.pop(connection, None) is not None:
+        self._receivers.pop(connection, None)
+        if self._ready.pop(connection, None) is not None:
             self._audience.disconnect(connection)
 
     @property
     def connections(self) -> list[int]:
         """Who is ready."""
-        return [connection for connection, receiver in self._receivers.items() if receiver.ready]
+        return list(self._ready)
 
     def resync(self, connection: int) -> None:
         """Tell a connection everything anew in the next sample, but no sooner than RESYNC samples after the last time.
@@ -174,21 +166,14 @@ class Authority(Entities):
         """
         if tick < self._tick:
             raise ValueError(f"tick {tick} comes after {self._tick}")
-        ready = {connection: receiver for connection, receiver in self._receivers.items() if receiver.ready}
-        if not ready:
+        if not self._ready:
             return
         news = self._survey.take(self._top)
         self._tick = tick
         self._samples += 1
-        everybody = told_all(news)
         told = self._audience.update(news) if self._audience.active else {}
-        pack = Packer(self._survey.sent, news)
-        frames: list[tuple[int, _Receiver, bytes]] = []
-        for connection, receiver in ready.items():
-            frame = self._frame(connection, receiver, told.get(connection, everybody), pack)
-            if frame is not None:
-                frames.append((connection, receiver, frame))
-        for connection, receiver, frame in frames:
+        pack = Packer(self._survey.sent, news, Moment(tick, self._samples, self._heartbeat))
+        for connection, receiver, frame in self._frames(pack, told):
             if self._receivers.get(connection) is not receiver:
                 continue
             try:
@@ -197,31 +182,33 @@ class Authority(Entities):
                 _log.warning("connection %d cannot be sent to, and is detached", connection, exc_info=True)
                 self.detach(connection)
 
-    def _frame(self, connection: int, receiver: _Receiver, told: Told, pack: Packer) -> bytes | None:
-        if receiver.wants_full and self._samples >= receiver.full_from:
-            return self._full_frame(connection, receiver, pack)
-        body, check, receiver.digest = pack.body(told, receiver.digest)
-        private = None if receiver.private == receiver.told_private else receiver.private
-        if not body and private is None and self._samples < receiver.told_at + self._heartbeat:
-            return None
-        tick, acknowledged = self._tick - receiver.told_tick, receiver.acknowledged - receiver.told_acknowledged
-        frame = pack.frame(Head(False, receiver.counter, tick, 0, 0, acknowledged, private, bool(body)), body, check)
-        self._told(receiver)
-        return frame
+    def _frames(self, pack: Packer, told: Mapping[int, Told]) -> list[tuple[int, _Receiver, bytes]]:
+        """What is to be sent. All of it is made before any of it goes out, as sending may attach and detach."""
+        frames: list[tuple[int, _Receiver, bytes]] = []
+        letter: Letter | None = None
+        news: Told | None = None
+        standing = STRANGER
+        for connection, receiver in self._ready.items():
+            if receiver.wants_full and self._samples >= receiver.full_from:
+                frames.append((connection, receiver, self._full_frame(connection, receiver, pack)))
+            else:
+                mine = told.get(connection)
+                if letter is None or receiver.standing is not standing or mine is not news:
+                    news, standing = mine, receiver.standing
+                    letter = pack.letter(news, standing)
+                private = None if receiver.private == receiver.told_private else receiver.private
+                if private is None and not letter.due:
+                    continue
+                acknowledged = receiver.acknowledged - receiver.told_acknowledged
+                frames.append((connection, receiver, letter.frame(acknowledged, private)))
+                receiver.standing = letter.after
+            receiver.told_acknowledged, receiver.told_private = receiver.acknowledged, receiver.private
+        return frames
 
     def _full_frame(self, connection: int, receiver: _Receiver, pack: Packer) -> bytes:
         known = self._audience.known(connection) if self._audience.active else None
-        body, check, receiver.digest = pack.body(pack.full(known), 0)
         receiver.wants_full, receiver.full_from = False, self._samples + RESYNC
-        # All who are told in every sample count alike, so that many of their heads are equal too.
-        receiver.counter = self._samples & 255
-        head = Head(True, receiver.counter, self._tick, connection, self._world.capacity, receiver.acknowledged)
-        head.private, head.has_body = receiver.private, True
-        self._told(receiver)
-        return pack.frame(head, body, check)
-
-    def _told(self, receiver: _Receiver) -> None:
-        receiver.counter = (receiver.counter + 1) & 255
-        receiver.told_at = self._samples
-        receiver.told_tick, receiver.told_acknowledged = self._tick, receiver.acknowledged
-        receiver.told_private = receiver.private
+        frame, receiver.standing = pack.full(
+            known, connection, self._world.capacity, receiver.acknowledged, receiver.private
+        )
+        return frame

@@ -6,6 +6,7 @@ Blocks of many numbers go through numpy, blocks of few through Python's own inte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from net.envelope import WireError
 from net.replication.shapes import Codes
 
-FEW: Final = 24
+FEW: Final = 64
 """numbers from which on numpy is faster than a loop"""
+_UNARY: Final = ["0" * value + "1" for value in range(64)]
 
 Bits = NDArray[np.uint8]
 
@@ -56,22 +58,22 @@ class BitWriter:
                 block = block << width | value
             self.number(block, len(values) * width)
         else:
-            shifts = np.arange(width - 1, -1, -1, dtype=np.int64)
-            bits = (np.asarray(values, np.int64)[:, None] >> shifts) & 1
+            bits = (np.asarray(values, np.int64)[:, None] >> _places(width)) & 1
             self._block(bits.astype(np.uint8).ravel())
 
     def unary(self, values: Sequence[int] | Codes) -> None:
-        """Each number as that many zeros and a one."""
+        """Each number, below 64, as that many zeros and a one."""
+        if not len(values):
+            return
         if len(values) < FEW:
-            block, length = 0, 0
-            for value in values.tolist() if isinstance(values, np.ndarray) else values:
-                block = block << value + 1 | 1
-                length += value + 1
-            self.number(block, length)
+            given = values.tolist() if isinstance(values, np.ndarray) else values
+            text = "".join([_UNARY[value] for value in given])
+            self.number(int(text, 2), len(text))
         else:
-            ends = np.cumsum(np.asarray(values) + 1)
-            bits = np.zeros(int(ends[-1]), np.uint8)
-            bits[ends - 1] = 1
+            ones = np.asarray(values).cumsum()
+            ones += np.arange(len(ones))
+            bits = np.zeros(int(ones[-1]) + 1, np.uint8)
+            bits[ones] = 1
             self._block(bits)
 
     def octets(self, data: bytes) -> None:
@@ -86,6 +88,12 @@ class BitWriter:
     def _block(self, bits: Bits) -> None:
         block = int.from_bytes(np.packbits(bits).tobytes(), "big") >> (-len(bits) % 8)
         self.number(block, len(bits))
+
+
+@cache
+def _places(width: int) -> Codes:
+    """How far each bit of a number is shifted, the highest first."""
+    return np.arange(width - 1, -1, -1, dtype=np.int64)
 
 
 class BitReader:
@@ -135,10 +143,7 @@ class BitReader:
             return np.array([block >> shift & mask for shift in range((count - 1) * width, -1, -width)], np.int64)
         bits = self._array()[self._at : self._at + count * width].reshape(count, width)
         self._at += count * width
-        values = bits[:, 0].astype(np.int64)
-        for place in range(1, width):
-            values <<= 1
-            values |= bits[:, place]
+        values: Codes = bits @ (1 << _places(width))
         return values
 
     def unary(self, count: int, most: int) -> Codes:

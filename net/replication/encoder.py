@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from net.replication.bits import BitWriter
-from net.replication.rice import plan, write_rice, zigzag
+from net.replication.bits import FEW, BitWriter
+from net.replication.rice import ESCAPE, TOGETHER, plan, plans, write_rice, zigzag
 from net.replication.schema import Component
 from net.replication.shapes import SLOT_BITS, Codes, Text
 from net.replication.world import Flags, Slots, Table, World
@@ -46,17 +46,19 @@ class Selection:
 
 def expected(component: Component, codes: Codes, steps: Codes) -> Codes:
     """[fields, rows] where fields are expected next."""
-    base: Codes = np.minimum(np.maximum(codes + steps, 0), component.limits)
+    base = codes + steps
+    np.maximum(base, 0, out=base)
+    np.minimum(base, component.limits, out=base)
     return base
 
 
 def residuals(component: Component, codes: Codes, base: Codes) -> Codes:
     """[fields, rows] zigzag differences of codes to what was expected, the short way round where codes wrap."""
     differences = codes - base
-    moduli = component.moduli
-    half = moduli >> 1
-    wrapped = (differences + half) % np.maximum(moduli, 1) - half
-    return zigzag(np.where(moduli > 0, wrapped, differences))
+    differences += component.halves
+    differences &= component.masks
+    differences -= component.halves
+    return zigzag(differences)
 
 
 def write_body(
@@ -130,32 +132,52 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
     if not count:
         return
     component = table.component
-    everything = rows.residuals if which is None else rows.residuals[:, which]
-    differs = rows.differs if which is None else rows.differs[:, which]
-    for number, width in enumerate(component.widths):
-        changed = np.flatnonzero(differs[number])
-        if not len(changed):
-            writer.number(0, 1)
+    everything = rows.residuals if which is None else rows.residuals.take(which, axis=1)
+    differs = rows.differs if which is None else rows.differs.take(which, axis=1)
+    counts = np.add.reduce(differs, axis=1).tolist()
+    planned = plans(everything, component.step_widths)
+    unchanged = _unchanged_bits(everything, differs, planned)
+    # Blocks of few numbers are written by loops, which take lists.
+    values: list[list[int]] | Codes = everything.tolist() if count < FEW else everything
+    for number, width in enumerate(component.step_widths):
+        many, mine = counts[number], values[number]
+        writer.number(many > 0, 1)
+        if not many:
             continue
-        writer.number(1, 1)
         if number in component.texts:
+            changed = differs[number].nonzero()[0]
             _write_which(writer, changed, count)
             texts = table.texts[number]
             _write_texts(writer, component.texts[number], [texts[slot] for slot in slots[changed].tolist()])
             continue
-        k, bits = plan(everything[number], width + 1)
-        if len(changed) < count:
-            left_out, some = gaps(changed), everything[number, changed]
-            gap_k, gap_bits = plan(left_out, count.bit_length())
-            some_k, some_bits = plan(some, width + 1)
+        k, bits = planned[number]
+        # To leave out fewer bits than the gaps take can't pay off.
+        if many < count and unchanged[number] > _COUNT + min(count, 2 * many):
+            changed = differs[number].nonzero()[0]
+            between, some = gaps(changed), everything[number].take(changed)
+            gap_k, gap_bits = plan(between, count.bit_length())
+            some_k, some_bits = plan(some, width)
             if _COUNT + gap_bits + some_bits < bits:
                 writer.number(1, 1)
-                writer.count(len(changed) - 1)
-                write_rice(writer, left_out, count.bit_length(), gap_k)
-                write_rice(writer, some, width + 1, some_k)
+                writer.count(many - 1)
+                write_rice(writer, between, count.bit_length(), gap_k)
+                write_rice(writer, some, width, some_k)
                 continue
         writer.number(0, 1)
-        write_rice(writer, everything[number], width + 1, k)
+        write_rice(writer, mine, width, k)
+
+
+def _unchanged_bits(everything: Codes, differs: Flags, planned: list[tuple[int, int]]) -> list[int]:
+    """[fields] how many bits it takes to tell all rows what only concerns those that changed."""
+    if len(differs[0]) < TOGETHER:
+        return [
+            sum([k + 1 + (value >> k) for value, told in zip(values, flags, strict=True) if not told])
+            for values, flags, (k, _) in zip(everything.tolist(), differs.tolist(), planned, strict=True)
+        ]
+    ks = np.array([[k] for k, _ in planned])
+    rests = np.minimum(everything >> ks, ESCAPE)
+    bits: list[int] = np.add.reduce((rests + (ks + 1)) * ~differs, axis=1).tolist()
+    return bits
 
 
 _COUNT: Final = 5

@@ -73,8 +73,7 @@ class Entities:
         """Remove an entity. Its children live on as roots. KeyError for an unknown one."""
         slot = self._world.slot(entity)
         self._world.ids[slot] = 0
-        for table in self._world.tables:
-            table.present[slot] = False
+        self._world.present[:, slot] = False
         heapq.heappush(self._free, slot)
 
     def slot(self, entity: int) -> int:

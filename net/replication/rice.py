@@ -7,6 +7,7 @@ be equally long. k is chosen for each block and stands before it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -17,45 +18,77 @@ from net.replication.shapes import Codes
 
 ESCAPE: Final = 16
 """a rest of this much says that the number follows plainly"""
+ALONE: Final = 128
+"""numbers from which on numpy finds k faster than a loop, for one block"""
+TOGETHER: Final = 16
+"""and for several blocks at once"""
+SPREAD: Final = 8
+"""candidates for k beyond which blocks are planned one by one"""
+_NONE: Final[Codes] = np.zeros(0, np.int64)
 
 
-def plan(values: Codes, width: int) -> tuple[int, int]:
+def plan(values: Sequence[int] | Codes, width: int) -> tuple[int, int]:
     """The best k for numbers of up to `width` bits, and how many bits the block takes with it."""
     count = len(values)
     if not count:
         return 0, 0
-    if count < FEW:
-        ordered = sorted(values.tolist())
-        first, last = _candidates(ordered[count // 2], sum(ordered) // count, width)
-        costs = []
-        for k in range(first, last + 1):
-            bits = count * (k + 1)
-            for value in ordered:
-                rest = value >> k
-                bits += rest if rest < ESCAPE else ESCAPE + width
-            costs.append(bits)
-    else:
-        middle = int(np.partition(values, count // 2)[count // 2])
-        first, last = _candidates(middle, int(values.sum()) // count, width)
-        costs = []
-        largest = int(values.max())
-        for k in range(first, last + 1):
-            rests = values >> k
-            bits = count * (k + 1)
-            if largest >> k >= ESCAPE:
-                bits += width * int(np.count_nonzero(rests >= ESCAPE))
-                rests = np.minimum(rests, ESCAPE)
-            costs.append(bits + int(rests.sum()))
+    if count >= ALONE:
+        block = np.asarray(values, np.int64)
+        total = int(np.add.reduce(block))
+        if 0 <= total <= count and int(block.max()) < ESCAPE:
+            return 0, count + total + width.bit_length()
+        return plans(block[None], [width])[0]
+    given = values.tolist() if isinstance(values, np.ndarray) else values
+    largest, total = max(given), sum(given)
+    if total <= count and largest < ESCAPE:
+        return 0, count + total + width.bit_length()
+    ordered = sorted(given)
+    first, last = _candidates(ordered[count // 2], total // count, width)
+    costs = []
+    for k in range(first, last + 1):
+        bits = count * (k + 1) + sum([value >> k for value in ordered])
+        far = count if largest >> k >= ESCAPE else 0
+        while far and (rest := ordered[far - 1] >> k) >= ESCAPE:
+            bits += ESCAPE + width - rest
+            far -= 1
+        costs.append(bits)
     best = min(costs)
     return first + costs.index(best), best + width.bit_length()
 
 
+def plans(blocks: Codes, widths: Sequence[int]) -> list[tuple[int, int]]:
+    """The same for [blocks, n] numbers at once, n above 0."""
+    count = blocks.shape[1]
+    if count < (ALONE if len(blocks) == 1 else TOGETHER):
+        return [plan(values, width) for values, width in zip(blocks.tolist(), widths, strict=True)]
+    middles = np.partition(blocks, count // 2, axis=1)[:, count // 2].tolist()
+    sums = np.add.reduce(blocks, axis=1).tolist()
+    candidates = [
+        _candidates(middle, total // count, width) for middle, total, width in zip(middles, sums, widths, strict=True)
+    ]
+    first, last = min(low for low, _ in candidates), max(high for _, high in candidates)
+    if len(blocks) > 1 and last - first > SPREAD:
+        return [plans(blocks[n : n + 1], widths[n : n + 1])[0] for n in range(len(blocks))]
+    # From here on everybody tries all that anybody is to try: [candidates, blocks, n].
+    ks = np.arange(first, last + 1)[:, None]
+    rests = blocks >> ks[:, :, None]
+    costs = count * (ks + 1)
+    if int(rests[0].max()) >= ESCAPE:
+        costs = costs + np.add.reduce(rests >= ESCAPE, axis=2) * np.array(widths)
+        np.minimum(rests, ESCAPE, out=rests)
+    costs = costs + np.add.reduce(rests, axis=2)
+    best = costs.argmin(axis=0).tolist()
+    return [(first + k, int(costs[k, n]) + widths[n].bit_length()) for n, k in enumerate(best)]
+
+
 def _candidates(median: int, mean: int, width: int) -> tuple[int, int]:
-    low, high = sorted((median.bit_length(), mean.bit_length()))
+    low, high = median.bit_length(), mean.bit_length()
+    if high < low:
+        low, high = high, low
     return max(0, low - 1), min(width, high)
 
 
-def write_rice(writer: BitWriter, values: Codes, width: int, k: int | None = None) -> None:
+def write_rice(writer: BitWriter, values: Sequence[int] | Codes, width: int, k: int | None = None) -> None:
     """A block of numbers from 0 to 2^width - 1; how many there are is not in it."""
     if not len(values):
         return
@@ -63,17 +96,34 @@ def write_rice(writer: BitWriter, values: Codes, width: int, k: int | None = Non
         k, _ = plan(values, width)
     writer.number(k, width.bit_length())
     if len(values) < FEW:
-        numbers = values.tolist()
-        rests = [min(value >> k, ESCAPE) for value in numbers]
-        writer.unary(rests)
-        mask = (1 << k) - 1
-        writer.numbers([value & mask for value in numbers], k)
-        writer.numbers([value for value, rest in zip(numbers, rests, strict=True) if rest == ESCAPE], width)
+        _write_few(writer, values.tolist() if isinstance(values, np.ndarray) else values, width, k)
     else:
-        tops = np.minimum(values >> k, ESCAPE)
-        writer.unary(tops)
+        _write_many(writer, np.asarray(values, np.int64), width, k)
+
+
+def _write_few(writer: BitWriter, values: Sequence[int], width: int, k: int) -> None:
+    rests = [value >> k for value in values]
+    far: list[int] = []
+    if max(rests) >= ESCAPE:
+        far = [value for value in values if value >> k >= ESCAPE]
+        rests = [min(rest, ESCAPE) for rest in rests]
+    writer.unary(rests)
+    if k:
+        mask = (1 << k) - 1
+        writer.numbers([value & mask for value in values], k)
+    writer.numbers(far, width)
+
+
+def _write_many(writer: BitWriter, values: Codes, width: int, k: int) -> None:
+    rests = values >> k
+    far = _NONE
+    if int(rests.max()) >= ESCAPE:
+        far = values[rests >= ESCAPE]
+        np.minimum(rests, ESCAPE, out=rests)
+    writer.unary(rests)
+    if k:
         writer.numbers(values & ((1 << k) - 1), k)
-        writer.numbers(values[tops == ESCAPE], width)
+    writer.numbers(far, width)
 
 
 def read_rice(reader: BitReader, count: int, width: int) -> Codes:
@@ -84,8 +134,9 @@ def read_rice(reader: BitReader, count: int, width: int) -> Codes:
     if k > width:
         raise WireError("a frame has a block that is wider than its numbers")
     values = reader.unary(count, ESCAPE)
-    escaped = np.flatnonzero(values == ESCAPE)
-    values = values << k | reader.numbers(count, k)
+    escaped = (values == ESCAPE).nonzero()[0]
+    if k:
+        values = values << k | reader.numbers(count, k)
     if len(escaped):
         values[escaped] = reader.numbers(len(escaped), width)
     return values
@@ -93,7 +144,9 @@ def read_rice(reader: BitReader, count: int, width: int) -> Codes:
 
 def zigzag(values: Codes) -> Codes:
     """0, -1, 1, -2, 2 … as 0, 1, 2, 3, 4 …"""
-    return (values << 1) ^ (values >> 63)
+    signs = values >> 63
+    signs ^= values << 1
+    return signs
 
 
 def unzigzag(values: Codes) -> Codes:

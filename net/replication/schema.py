@@ -51,14 +51,18 @@ class Component:
 
         self.limits = column(shape.limit for shape in self.shapes)
         """[fields, 1] the largest code of each"""
-        self.moduli = column(shape.modulus for shape in self.shapes)
-        """[fields, 1] 0 where codes don't wrap"""
+        self.halves = column(shape.modulus >> 1 for shape in self.shapes)
+        """[fields, 1] half a modulus; 0 where codes don't wrap"""
+        self.masks = column(shape.modulus - 1 for shape in self.shapes)
+        """[fields, 1] what is kept of codes that wrap; all bits where they don't"""
         self.predicted = column(shape.predicted for shape in self.shapes)
         """[fields, 1] 1 where a step is kept"""
         self.defaults = column(shape.default for shape in self.shapes)
         """[fields, 1] the codes of fields that nobody has set"""
         self.widths = [shape.limit.bit_length() for shape in self.shapes]
         """bits of a code"""
+        self.step_widths = [width + 1 for width in self.widths]
+        """bits of a difference between codes, zigzag"""
         self.texts = {number: shape for number, shape in enumerate(self.shapes) if isinstance(shape, Text)}
         self.references = [number for number, shape in enumerate(self.shapes) if shape.refers]
 

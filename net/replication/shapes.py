@@ -28,7 +28,7 @@ class Shape:
     default: int = 0
     """the code of a field that nobody has set"""
     modulus: int = 0
-    """codes are taken modulo this, where it is not 0"""
+    """codes are taken modulo this power of two, where it is not 0"""
     predicted: bool = False
     """whether values tend to go on as they went: then the difference to that is sent"""
     refers: bool = False

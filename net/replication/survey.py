@@ -9,7 +9,7 @@ import numpy as np
 
 from net.replication.encoder import Rows, expected, residuals
 from net.replication.shapes import Codes
-from net.replication.world import Flags, Slots, Table, World
+from net.replication.world import NO_IDS, NO_SLOTS, Flags, Slots, Table, World
 
 
 @dataclass(slots=True)
@@ -42,71 +42,119 @@ class Survey:
         self._world = world
         self.sent: Final = World(world.schema, world.capacity)
         """what was sent last, as of the last `take`"""
+        self._still: Final = [_no_news(table) for table in world.tables]
 
     def take(self, top: int) -> News:
         """What is new among the slots below `top`, which then counts as sent.
 
         ValueError, before anything counts as sent, for a code that its field cannot hold.
         """
+        # All tables are compared at once: that is a few numpy calls for few entities, and memory bandwidth for many.
         world, sent = self._world, self.sent
-        differs = world.ids[:top] != sent.ids[:top]
-        changed = np.flatnonzero(differs)
+        others = world.ids[:top] != sent.ids[:top]
+        differs = world.codes[:, :top] != sent.codes[:, :top]
+        fields = np.logical_or.reduce(differs, axis=1).tolist()
+        changed = others.nonzero()[0]
+        if not len(changed) and np.array_equal(world.present[:, :top], sent.present[:, :top]):
+            others = None
+        found: list[_Change | None] = []
+        first = 0
+        for now, then in zip(world.tables, sent.tables, strict=True):
+            last = first + len(now.component.shapes)
+            touched = differs[first:last] if any(fields[first:last]) else None
+            found.append(None if touched is None and others is None else _compare(now, then, touched, others))
+            first = last
+        if others is None:
+            return News(NO_SLOTS, NO_SLOTS, NO_IDS, self._follow(found))
         born = changed[world.ids[changed] != 0].astype(np.int32)
         gone = changed[sent.ids[changed] != 0].astype(np.int32)
-        still = ~differs
-        found = [_compare(now, then, still) for now, then in zip(world.tables, sent.tables, strict=True)]
-        tables = []
-        for now, then, (removed, added, rows, differing) in zip(world.tables, sent.tables, found, strict=True):
-            if len(gone) or len(removed):
-                then.present[gone] = False
-                then.present[removed] = False
-            _copy(now, then, added)
-            tables.append(TableNews(removed, added, _follow(now, then, rows, differing)))
         gone_ids = sent.ids[gone]
         sent.ids[changed] = world.ids[changed]
-        return News(born, gone, gone_ids, tables)
+        sent.present[:, gone] = False
+        return News(born, gone, gone_ids, self._follow(found))
+
+    def _follow(self, found: list[_Change | None]) -> list[TableNews]:
+        """Let what was sent be what there is."""
+        tables = []
+        for still, change, now, then in zip(self._still, found, self._world.tables, self.sent.tables, strict=True):
+            if change is None:
+                tables.append(still)
+                continue
+            if len(change.removed):
+                then.present[change.removed] = False
+            if len(change.added):
+                _copy(now, then, change.added)
+            rows = _follow(now, then, change) if len(change.slots) else still.rows
+            tables.append(TableNews(change.removed, change.added, rows))
+        return tables
 
 
-def _compare(now: Table, then: Table, still: Flags) -> tuple[Slots, Slots, Slots, Flags]:
-    """Who lost the component, who got it, whose values are others, and which ones: [fields, rows].
+@dataclass(slots=True)
+class _Change:
+    """How a table differs from what was sent."""
 
-    `still` says in which slots there is the same entity as before.
+    removed: Slots
+    added: Slots
+    slots: Slots
+    """who has it as before, with other values"""
+    differs: Flags
+    """[fields, slots] which ones"""
+    codes: Codes
+    """[fields, slots]"""
+
+
+def _no_news(table: Table) -> TableNews:
+    nothing = np.zeros((len(table.component.shapes), 0), np.int64)
+    return TableNews(NO_SLOTS, NO_SLOTS, Rows(NO_SLOTS, nothing.astype(np.bool_), nothing))
+
+
+def _compare(now: Table, then: Table, differs: Flags | None, others: Flags | None) -> _Change:
+    """`differs` says which codes are others, if any are; `others` which slots have another entity.
+
+    None if all have the same one, with the same components.
     """
-    top = len(still)
-    present, had = now.present[:top], then.present[:top] & still
-    removed = np.flatnonzero(had & ~present & still).astype(np.int32)
-    added = np.flatnonzero(present & ~had).astype(np.int32)
-    differs = now.codes[:, :top] != then.codes[:, :top]
-    differs &= present & had
-    rows = np.flatnonzero(np.logical_or.reduce(differs, axis=0)).astype(np.int32)
-    differs = differs[:, rows]
-    for field, texts in now.texts.items():
-        old = then.texts[field]
-        for row in np.flatnonzero(differs[field]).tolist():
-            slot = rows[row]
-            differs[field, row] = texts[slot] != old[slot]
-    if now.texts and len(rows):
-        kept = differs.any(axis=0)
-        rows, differs = rows[kept], differs[:, kept]
-    for slots in (rows, added):
-        _check(now, slots)
-    return removed, added, rows, differs
+    removed = added = slots = NO_SLOTS
+    if others is not None:
+        top = len(others)
+        present, had = now.present[:top], then.present[:top] & ~others
+        removed = (had & ~present).nonzero()[0].astype(np.int32)
+        added = (present & ~had).nonzero()[0].astype(np.int32)
+        _check(now, added, now.codes.take(added, axis=1))
+    if differs is None:
+        return _Change(removed, added, slots, _NO_FLAGS, _NO_CODES)
+    slots = np.logical_or.reduce(differs, axis=0).nonzero()[0].astype(np.int32)
+    kept = now.present.take(slots)
+    if others is not None:
+        kept &= had.take(slots)
+    slots = slots[kept]
+    differs = differs.take(slots, axis=1)
+    if now.texts and len(slots):
+        for field, texts in now.texts.items():
+            old = then.texts[field]
+            for row in differs[field].nonzero()[0].tolist():
+                slot = slots[row]
+                differs[field, row] = texts[slot] != old[slot]
+        kept = np.logical_or.reduce(differs, axis=0)
+        slots, differs = slots[kept], differs[:, kept]
+    codes = now.codes.take(slots, axis=1)
+    _check(now, slots, codes)
+    return _Change(removed, added, slots, differs, codes)
 
 
-def _check(table: Table, slots: Slots) -> None:
-    if not len(slots):
-        return
-    codes = table.codes[:, slots]
-    wrong = (codes < 0) | (codes > table.component.limits)
-    if wrong.any():
+_NO_FLAGS: Final[Flags] = np.zeros((0, 0), np.bool_)
+_NO_CODES: Final[Codes] = np.zeros((0, 0), np.int64)
+
+
+def _check(table: Table, slots: Slots, codes: Codes) -> None:
+    # As unsigned numbers, those below 0 are beyond any limit too.
+    wrong = codes.view(np.uint64) > table.component.limits.view(np.uint64)
+    if np.logical_or.reduce(wrong, axis=None):
         field, row = np.argwhere(wrong)[0]
         name = list(table.component.fields)[field]
         raise ValueError(f"slot {slots[row]}: {table.component.name}.{name} cannot hold the code {codes[field, row]}")
 
 
 def _copy(now: Table, then: Table, added: Slots) -> None:
-    if not len(added):
-        return
     then.codes[:, added] = now.codes[:, added]
     then.steps[:, added] = 0
     for field, texts in now.texts.items():
@@ -116,16 +164,14 @@ def _copy(now: Table, then: Table, added: Slots) -> None:
     then.present[added] = True
 
 
-def _follow(now: Table, then: Table, rows: Slots, differs: Flags) -> Rows:
-    component = now.component
-    if not len(rows):
-        return Rows(rows, differs, differs.astype(np.int64))
-    codes, old = now.codes[:, rows], then.codes[:, rows]
-    changes = Rows(rows, differs, residuals(component, codes, expected(component, old, then.steps[:, rows])))
-    then.codes[:, rows] = codes
-    then.steps[:, rows] = (codes - old) * component.predicted
+def _follow(now: Table, then: Table, change: _Change) -> Rows:
+    slots, codes, component = change.slots, change.codes, now.component
+    old = then.codes.take(slots, axis=1)
+    base = expected(component, old, then.steps.take(slots, axis=1))
+    then.codes[:, slots] = codes
+    then.steps[:, slots] = np.multiply(np.subtract(codes, old, out=old), component.predicted, out=old)
     for field, texts in now.texts.items():
         copy = then.texts[field]
-        for slot in rows[differs[field]].tolist():
+        for slot in slots[change.differs[field]].tolist():
             copy[slot] = texts[slot]
-    return changes
+    return Rows(slots, change.differs, residuals(component, codes, base))

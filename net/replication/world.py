@@ -19,23 +19,23 @@ Slots: TypeAlias = NDArray[np.int32]
 Flags: TypeAlias = NDArray[np.bool_]
 NO_SLOTS: Final[Slots] = np.zeros(0, np.int32)
 NO_SLOTS.flags.writeable = False
+NO_IDS: Final[Codes] = np.zeros(0, np.int64)
 
 
 class Table:
-    """The columns of one component, for `capacity` slots."""
+    """The columns of one component, for `capacity` slots: rows of the arrays of its world."""
 
     __slots__ = ("codes", "component", "present", "steps", "texts")
 
-    def __init__(self, component: Component, capacity: int) -> None:
-        fields = len(component.shapes)
+    def __init__(self, component: Component, codes: Codes, steps: Codes, present: Flags) -> None:
         self.component = component
-        self.codes: Codes = np.zeros((fields, capacity), np.int64)
+        self.codes: Codes = codes
         """[fields, capacity] what the fields hold; of a text, a number that is another one for another text"""
-        self.steps: Codes = np.zeros((fields, capacity), np.int64)
+        self.steps: Codes = steps
         """[fields, capacity] how far each predicted field went in the last sample in which its row changed"""
-        self.present: Flags = np.zeros(capacity, np.bool_)
+        self.present: Flags = present
         """[capacity] whether the entity has this component"""
-        self.texts: dict[int, list[str | None]] = {field: [None] * capacity for field in component.texts}
+        self.texts: dict[int, list[str | None]] = {field: [None] * len(present) for field in component.texts}
         """by number of field: [capacity] the texts"""
 
     def reset(self, slot: int) -> None:
@@ -60,7 +60,18 @@ class World:
             raise ValueError(f"a world has 1 to {SLOTS} slots, not {capacity}")
         self.schema = schema
         self.capacity = capacity
-        self.tables = [Table(component, capacity) for component in schema.tables]
+        fields = sum(len(component.shapes) for component in schema.tables)
+        self.codes: Codes = np.zeros((fields, capacity), np.int64)
+        """[fields of all tables, capacity]"""
+        self.steps: Codes = np.zeros((fields, capacity), np.int64)
+        self.present: Flags = np.zeros((len(schema.tables), capacity), np.bool_)
+        """[tables, capacity]"""
+        self.tables: list[Table] = []
+        first = 0
+        for component, present in zip(schema.tables, self.present, strict=True):
+            last = first + len(component.shapes)
+            self.tables.append(Table(component, self.codes[first:last], self.steps[first:last], present))
+            first = last
         self.ids: Codes = np.zeros(capacity, np.int64)
         """[capacity] the id of the entity in each slot, or 0"""
 
