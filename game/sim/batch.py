@@ -50,8 +50,6 @@ _OWN: Final = np.dtype(
 """`game.sim.crowd.OWN` for a row of avatars"""
 
 _FIELDS: Final = Avatar.__struct_fields__
-_PARTS: Final = Command.__struct_fields__
-_TICKS: Final = _PARTS.index("ticks")
 
 # Zero-dimensional arrays, because numpy takes a Python number in twice the time.
 _ZERO: Final = np.array(0, np.int64)
@@ -62,6 +60,7 @@ _GRAVITY: Final = np.array(GRAVITY, np.int64)
 _JUMP_SPEED: Final = np.array(JUMP_SPEED, np.int64)
 _RATES: Final = np.array([AIR_FRICTION, AIR_ACCELERATION, GROUND_FRICTION, GROUND_ACCELERATION], np.int64)
 """by 2 * on the ground + pushing somewhere"""
+_RATES_SQUARED: Final = _RATES * _RATES
 _WISH: Final = np.array(
     [math.trunc(d * RUN_SPEED / DIRECTION) for d in (*range(DIRECTION + 1), *range(-DIRECTION, 0))], np.int64
 )
@@ -78,7 +77,7 @@ class Batch:
 
     def __init__(self, arena: Arena, avatars: Sequence[Avatar]) -> None:
         self._arena = arena
-        self._walls_x, self._walls_z = walls(arena)
+        self._walls = walls(arena)
         rows = [msgspec.structs.astuple(avatar) for avatar in avatars]
         self._hold(np.array(rows, np.int64).reshape(len(rows), len(_FIELDS)).T)
 
@@ -86,10 +85,7 @@ class Batch:
         """Take these columns, int64 [field, row], and the space to work on them."""
         self.state: Integers = np.ascontiguousarray(state)
         """int64 [field, row], fields as in Avatar"""
-        count = state.shape[1]
-        self._commands = np.zeros((len(_PARTS), count), np.int64)
-        self._scratch = np.zeros((2, count), np.int64)
-        self._own = np.zeros(count, _OWN)
+        self._own = np.zeros(state.shape[1], _OWN)
 
     def __len__(self) -> int:
         return len(self.state[0])
@@ -128,34 +124,30 @@ class Batch:
 
     def advance(self, given: Sequence[Sequence[Command]]) -> None:
         """Do each row's commands, one after the other. Pushes must lie on the wire's grid, -127 to 127."""
-        flat = list(chain.from_iterable(given))
-        if len(flat) < FEW:
-            rows = [row for row, commands in enumerate(given) for command in commands for _ in range(command.ticks)]
-            self._move_few(rows, [command for command in flat for _ in range(command.ticks)])
+        commands = list(chain.from_iterable(given))
+        ticks = [command.ticks for command in commands]
+        if len(commands) < FEW:
+            rows = [row for row, own in enumerate(given) for command in own for _ in range(command.ticks)]
+            self._move_few(rows, [command for command in commands for _ in range(command.ticks)])
             return
-        columns = _columns(flat)
         counts = list(map(len, given))
-        singles = columns[_TICKS].tolist().count(1) == len(flat)
-        if singles and len(flat) == len(given) == counts.count(1):
-            np.copyto(self._commands, columns)
-            self._move()
-        elif singles and len(flat) == counts.count(1):
-            self._move_some(np.flatnonzero(counts), columns)
+        columns = _columns(commands)
+        if ticks.count(1) < len(ticks) or counts.count(1) < len(commands):
+            self._move_in_rounds(commands, columns, ticks, counts)
+        elif len(commands) == len(self):
+            self._move(self.state, columns)
         else:
-            self._move_in_rounds(given, flat, columns, counts)
+            self._move_some(np.flatnonzero(counts), columns)
 
-    def _move_in_rounds(
-        self, given: Sequence[Sequence[Command]], flat: list[Command], columns: Integers, counts: list[int]
-    ) -> None:
+    def _move_in_rounds(self, commands: list[Command], columns: Integers, ticks: list[int], counts: list[int]) -> None:
         """In round k everybody moves who has a k-th tick to do."""
-        ticks = columns[_TICKS]
-        what = np.repeat(np.arange(len(flat)), ticks)
-        who = np.repeat(np.repeat(np.arange(len(given)), counts), ticks)
+        what = np.repeat(np.arange(len(commands)), ticks)
+        who = np.repeat(np.repeat(np.arange(len(self)), counts), ticks)
         turn = np.arange(len(who)) - np.searchsorted(who, who)
         for number, movers in enumerate(np.bincount(turn).tolist()):
             if movers < FEW:
                 rest = turn >= number
-                self._move_few(who[rest].tolist(), [flat[index] for index in what[rest].tolist()])
+                self._move_few(who[rest].tolist(), [commands[index] for index in what[rest].tolist()])
                 return
             chosen = turn == number
             self._move_some(who[chosen], columns[:, what[chosen]])
@@ -168,42 +160,37 @@ class Batch:
         for row, avatar in moved.items():
             self[row] = avatar
 
-    def _move_some(self, rows: Integers, columns: Integers) -> None:
+    def _move_some(self, rows: NDArray[np.intp], columns: Integers) -> None:
         """One tick of these rows, by a command each; the others stand still."""
-        self._commands.fill(0)
-        self._commands[:, rows] = columns
-        still = np.ones(len(self), np.bool_)
-        still[rows] = False
-        before = self.state.copy()
-        self._move()
-        np.copyto(self.state, before, where=still)
+        state = self.state.take(rows, axis=1)
+        self._move(state, columns)
+        self.state[:, rows] = state
 
-    def _move(self) -> None:
-        """One tick of all rows, by the commands in place: `move_tick`, rule by rule."""
-        _, y, _, _, vy, _, yaw, dash_ticks, cooldown, jump_held = self.state
-        push, turn, jump, dash = self._commands[0:2], self._commands[2], self._commands[3], self._commands[4]
-        velocity = self.state[3:6:2]
+    def _move(self, state: Integers, columns: Integers) -> None:
+        """One tick of all that `state` has, by a command each: `move_tick`, rule by rule."""
+        _, y, _, _, vy, _, yaw, dash_ticks, cooldown, jump_held = state
+        push, (turn, jump, dash) = columns[0:2], columns[2:]
+        velocity = state[3:6:2]
         grounded = (y | vy) == _ZERO
         cooldown -= _ONE
         np.maximum(cooldown, _ZERO, out=cooldown)
         starts = dash > (dash_ticks | cooldown)
         if np.count_nonzero(starts):
-            self._start_dashes(np.flatnonzero(starts).tolist())
-        dashing = dash_ticks > _ZERO
+            _start_dashes(np.flatnonzero(starts).tolist(), state, columns)
 
-        step = self._accelerate(push, velocity, grounded)
+        dashing = dash_ticks > _ZERO
+        step = _step(push, velocity, grounded)
         np.copyto(step, _ZERO, where=dashing)
         velocity += step
 
-        jumps = grounded & (jump > jump_held)
+        jumps = jump > jump_held
+        jumps &= grounded
         np.copyto(vy, _JUMP_SPEED, where=jumps)
         y += vy
         vy -= _GRAVITY
-        landed = y <= _ZERO  # as who stood on the ground, where all this ends in zeros too
-        np.copyto(y, _ZERO, where=landed)
-        np.copyto(vy, _ZERO, where=landed)
+        np.copyto(state[1:5:3], _ZERO, where=y <= _ZERO)  # both y and vy; of those too who stood on the ground
 
-        self._slide(self.state[0:3:2], velocity)
+        self._walls.slide(state[0:3:2], velocity)
         ends = dash_ticks == _ONE
         dash_ticks -= dashing
         if np.count_nonzero(ends):
@@ -213,45 +200,39 @@ class Batch:
         yaw[:] = turn
         jump_held[:] = jump
 
-    def _start_dashes(self, rows: list[int]) -> None:
-        for row in rows:
-            dx, dz, yaw = self._commands[:3, row].tolist()
-            self.state[3:6:2, row] = dash_velocity(Command(dx, dz, yaw))
-        self.state[7, rows] = DASH_TICKS
-        self.state[8, rows] = DASH_COOLDOWN
 
-    def _accelerate(self, push: Integers, velocity: Integers, grounded: NDArray[np.bool_]) -> Integers:
-        """How much the velocity changes, [2, n], towards the wished one by at most a rate, in a straight line."""
-        pushing = (push[0] | push[1]) != _ZERO
-        kind = grounded.view(np.uint8) * _TWO + pushing.view(np.uint8)
-        rate = _RATES.take(kind, mode="clip")
-        gap = _WISH.take(push, mode="wrap") - velocity
-        squares = gap * gap
-        square = squares[0] + squares[1]
-        length = np.sqrt(square)
-        np.floor(length, out=length)
-        length += _ONE_FLOAT
-        step: Integers = (gap * rate / length).astype(np.int64)
-        near = square <= rate * rate
-        np.copyto(step, gap, where=near)
-        stuck = (step[0] | step[1] | near) == _ZERO
-        if np.count_nonzero(stuck):
-            rows = np.flatnonzero(stuck)
-            away = gap[:, rows]
-            size = np.abs(away)
-            along_x = size[0] >= size[1]
-            step[:, rows] = np.sign(away) * (along_x, ~along_x)
-        return step
+def _start_dashes(rows: list[int], state: Integers, columns: Integers) -> None:
+    for row in rows:
+        dx, dz, yaw = columns[:3, row].tolist()
+        state[3:6:2, row] = dash_velocity(Command(dx, dz, yaw))
+        state[7:9, row] = DASH_TICKS, DASH_COOLDOWN
 
-    def _slide(self, place: Integers, velocity: Integers) -> None:
-        x, z = place
-        to = place + velocity
-        to_x, to_z = to
-        hits_x = self._walls_x.stop(x, to_x, z, self._scratch)
-        hits_z = self._walls_z.stop(z, to_z, to_x, self._scratch)
-        np.copyto(velocity[0], _ZERO, where=hits_x)
-        np.copyto(velocity[1], _ZERO, where=hits_z)
-        place[:] = to
+
+def _step(push: Integers, velocity: Integers, grounded: NDArray[np.bool_]) -> Integers:
+    """How velocities change, [2, n]: towards the wished one by at most a rate, in a straight line."""
+    pushing = (push[0] | push[1]) != _ZERO
+    surface = grounded.view(np.uint8) * _TWO
+    surface += pushing.view(np.uint8)
+    gap = _WISH.take(push, mode="wrap")
+    gap -= velocity
+    squares = gap * gap
+    square = squares[0]
+    square += squares[1]
+    length = np.sqrt(square)
+    np.floor(length, out=length)
+    length += _ONE_FLOAT
+    step: Integers = (gap * _RATES.take(surface, mode="clip") / length).astype(np.int64)
+    near = square <= _RATES_SQUARED.take(surface, mode="clip")
+    np.copyto(step, gap, where=near)
+    stuck = (step[0] | step[1]) == _ZERO
+    stuck &= ~near
+    if np.count_nonzero(stuck):  # the shortest step that there is
+        rows = np.flatnonzero(stuck)
+        away = gap.take(rows, axis=1)
+        size = np.abs(away)
+        along_x = size[0] >= size[1]
+        step[:, rows] = np.sign(away) * (along_x, ~along_x)
+    return step
 
 
 def _avatar(values: list[int]) -> Avatar:
@@ -259,8 +240,14 @@ def _avatar(values: list[int]) -> Avatar:
     return Avatar(x, y, z, vx, vy, vz, yaw, dash_ticks, cooldown, bool(jump_held))
 
 
-def _columns(commands: Sequence[Command]) -> Integers:
-    """Commands as integers [part, command]: structs, one flat list and one `pack` are the shortest way there."""
-    numbers = chain.from_iterable(map(msgspec.structs.astuple, commands))
-    data = struct.pack(f"<{len(_PARTS) * len(commands)}i", *numbers)
-    return np.frombuffer(data, "<i4").reshape(len(commands), len(_PARTS)).T
+def _columns(commands: list[Command]) -> Integers:
+    """Commands as int64 [dx, dz, yaw, jump and dash; command]. One `pack` of all numbers is the shortest way there."""
+    data = struct.pack(
+        f"={5 * len(commands)}q",
+        *[command.dx for command in commands],
+        *[command.dz for command in commands],
+        *[command.yaw for command in commands],
+        *[command.jump for command in commands],
+        *[command.dash for command in commands],
+    )
+    return np.frombuffer(data, np.int64).reshape(5, len(commands))

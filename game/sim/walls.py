@@ -1,4 +1,4 @@
-"""Walls: how `slide` ends along one axis, looked up for many avatars at once."""
+"""Walls: `slide` for many avatars at once, looked up in a table of all the ways in which a step can end."""
 
 from __future__ import annotations
 
@@ -15,86 +15,97 @@ from game.sim.movement import slide
 
 Integers = NDArray[np.int64]
 
-_FREE: Final = np.array(np.iinfo(np.int64).min)
-"""in the table of stops: nothing is hit"""
+SPEED_LIMIT: Final = 1024
+"""velocities stay below this on either axis, 1/1024 unit per tick: three times the fastest dash"""
+
+_FREE: Final = np.array(np.iinfo(np.int64).min, np.int64)
+"""in a table of stops: nothing is hit"""
+_ZERO: Final = np.array(0, np.int64)
 
 
-class _Ranks:
-    """Which part of an axis a coordinate lies in: edges of walls cut the axis, and within a part all compare alike."""
+class _Parts:
+    """An axis cut at the edges of the walls: all coordinates of one part compare alike with every edge."""
 
     def __init__(self, spans: list[tuple[int, int]], limit: int) -> None:
         """`spans`: the (low, high) that walls take, ends excluded, 1/1024 unit; `limit`: how far out the floor goes."""
         starts = sorted({-limit, limit + 1} | {low + 1 for low, _ in spans} | {high for _, high in spans})
-        self._low = np.array(starts[0] - 1)
-        self._table = np.searchsorted(starts, np.arange(starts[0] - 1, starts[-1] + 1), side="right").astype(np.int64)
         self.first = [starts[0] - 1, *starts]
-        """the lowest coordinate of each part; of the first part, which has none, its highest"""
+        """the lowest coordinate of each part; of the first part, which goes on for ever, its highest"""
         self.last = [*(start - 1 for start in starts), starts[-1]]
-        """the highest coordinate of each part; of the last part, which has none, its lowest"""
+        """the highest coordinate of each part; of the last part, which goes on for ever, its lowest"""
+        self.low = -limit - SPEED_LIMIT
+        """the coordinate of numbers[0]: none that a step from the floor leads to lies below"""
+        reached = np.arange(self.low, limit + SPEED_LIMIT + 1)
+        self.numbers: Integers = np.searchsorted(starts, reached, side="right").astype(np.int64)
+        """the part of each coordinate"""
 
-    def look_up(self, at: Integers, out: Integers) -> None:
-        np.subtract(at, self._low, out=out)
-        self._table.take(out, out=out, mode="clip")
 
+class _Axis:
+    """Steps along one axis. How one ends depends only on the parts that its start, its end and its other coordinate
+    lie in, so `slide` itself is asked once for each three of them."""
 
-class Walls:
-    """The walls of an arena along x. Along z they are the walls along x of the arena mirrored at its diagonal.
-
-    How a step ends depends only on how start, end and the other axis' coordinate lie to the edges of the walls, so
-    there is a finite number of cases, and a table holds what `slide` itself answers to each. The table has a number
-    for each triple of edges: it suits arenas of a few dozen blocks.
-    """
-
-    def __init__(self, arena: Arena) -> None:
-        radius = AVATAR_RADIUS
-        self._along = _Ranks(
-            [(block.left - radius, block.right + radius) for block in arena.blocks], arena.half_width - radius
-        )
-        self._across = _Ranks(
-            [(block.top - radius, block.bottom + radius) for block in arena.blocks], arena.half_depth - radius
-        )
-        along, across = self._along, self._across
+    def __init__(self, arena: Arena, order: str) -> None:
+        """Steps along x of the arena; `order` says in which order `stop` is given "start", "end" and "other"."""
+        r = AVATAR_RADIUS
+        along = _Parts([(b.left - r, b.right + r) for b in arena.blocks], arena.half_width - r)
+        across = _Parts([(b.top - r, b.bottom + r) for b in arena.blocks], arena.half_depth - r)
         # Start and end differ even within one part, unless it is one step wide: then there is no speed to lose.
-        stops = [
-            _stop(start, end, other, arena) for start, end, other in product(along.first, along.last, across.first)
-        ]
-        self._stops = np.array(stops, np.int64)
-        self._start_stride = np.array(len(along.last) * len(across.first))
-        self._end_stride = np.array(len(across.first))
+        ends = [_end(*case, arena) for case in product(along.first, along.last, across.first)]
+        self._ends = np.array(ends, np.int64)
+        counts = len(across.first)
+        tables = {
+            "start": (along, counts * len(along.last)),
+            "end": (along, counts),
+            "other": (across, 1),
+        }
+        begin, begins, numbers = 0, [], []
+        for name in order.split():
+            parts, stride = tables[name]
+            begins.append([begin - parts.low])
+            numbers.append(parts.numbers * stride)
+            begin += len(parts.numbers)
+        self._begins = np.array(begins, np.int64)
+        self._numbers = np.concatenate(numbers)
 
-    def stop(self, start: Integers, end: Integers, other: Integers, scratch: Integers) -> NDArray[np.bool_]:
-        """Put the `end` of every step from `start` that hits a wall to that wall's face; say which ones do.
-
-        All int64 [n], 1/1024 unit; `other` is the coordinate on the other axis; `scratch` [2, n] is overwritten.
-        """
-        case, part = scratch
-        self._along.look_up(start, case)
-        np.multiply(case, self._start_stride, out=case)
-        self._along.look_up(end, part)
-        np.multiply(part, self._end_stride, out=part)
-        np.add(case, part, out=case)
-        self._across.look_up(other, part)
-        np.add(case, part, out=case)
-        self._stops.take(case, out=case, mode="clip")
-        hit: NDArray[np.bool_] = np.not_equal(case, _FREE)
+    def stop(self, places: Integers, end: Integers) -> NDArray[np.bool_]:
+        """Put each `end` whose step hits a wall to that wall's face; say which do. `places`: [3, n], as ordered."""
+        cases = places + self._begins
+        self._numbers.take(cases, out=cases, mode="clip")
+        case = cases[0]
+        case += cases[1]
+        case += cases[2]
+        self._ends.take(case, out=case, mode="clip")
+        hit: NDArray[np.bool_] = case != _FREE
         np.copyto(end, case, where=hit)
         return hit
 
 
-def _stop(start: int, end: int, other: int, arena: Arena) -> int:
+class Walls:
+    """The walls of an arena. Its tables have a number for each three edges: they suit a few dozen blocks."""
+
+    def __init__(self, arena: Arena) -> None:
+        blocks = tuple(Block(b.top, b.left, b.bottom, b.right, b.height) for b in arena.blocks)
+        mirrored = Arena(arena.name, arena.half_depth, arena.half_width, blocks, ())
+        self._x = _Axis(arena, "start end other")
+        self._z = _Axis(mirrored, "other start end")
+
+    def slide(self, place: Integers, velocity: Integers) -> None:
+        """`slide` for every column: `place` and `velocity` are [x and z, n] and change. All places are on the floor."""
+        rows = np.empty((4, place.shape[1]), np.int64)  # x, x it leads to, z, z it leads to
+        rows[0::2] = place
+        np.add(place, velocity, out=rows[1::2])
+        np.copyto(velocity[0], _ZERO, where=self._x.stop(rows[0:3], rows[1]))
+        np.copyto(velocity[1], _ZERO, where=self._z.stop(rows[1:4], rows[3]))
+        place[:] = rows[1::2]
+
+
+def _end(start: int, end: int, other: int, arena: Arena) -> int:
     """Where this step ends if it hits anything: a hit takes the speed along its axis."""
     x, _, speed, _ = slide(start, other, end - start, 0, arena)
     return int(_FREE) if x == end and speed == end - start else x
 
 
 @lru_cache(maxsize=8)
-def walls(arena: Arena) -> tuple[Walls, Walls]:
-    """The walls of an arena along x and along z."""
-    mirrored = Arena(
-        arena.name,
-        arena.half_depth,
-        arena.half_width,
-        tuple(Block(b.top, b.left, b.bottom, b.right, b.height) for b in arena.blocks),
-        (),
-    )
-    return Walls(arena), Walls(mirrored)
+def walls(arena: Arena) -> Walls:
+    """The walls of an arena, made once."""
+    return Walls(arena)
