@@ -27,6 +27,12 @@ ROWS = {
     "GS": 12,  # a game's socket
     "IP": 7,  # in-process transports
     "NC": 13,  # channel
+    "HS": 13,  # greeting and schema
+    "CO": 11,  # what is written how
+    "RE": 38,  # replication
+    "IN": 25,  # interest
+    "RI": 12,  # playback of what is replicated
+    "PI": 20,  # prediction of what is owned
 }
 ALL = [f"{area}-{number:02}" for area, count in ROWS.items() for number in range(1, count + 1)]
 WIDEST = 5
