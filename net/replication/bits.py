@@ -17,6 +17,7 @@ from net.replication.shapes import Codes
 
 FEW: Final = 64
 """numbers from which on numpy is faster than a loop"""
+_NO_UNARY: Final = "a frame ends too early, or has a number that is too large"
 _UNARY: Final = ["0" * value + "1" for value in range(64)]
 
 Bits = NDArray[np.uint8]
@@ -139,8 +140,7 @@ class BitReader:
         if count * width > self.left:
             raise WireError("a frame ends too early")
         if count < FEW:
-            block, mask = self.number(count * width), (1 << width) - 1
-            return np.array([block >> shift & mask for shift in range((count - 1) * width, -1, -width)], np.int64)
+            return np.array(self.few_numbers(count, width), np.int64)
         bits = self._array()[self._at : self._at + count * width].reshape(count, width)
         self._at += count * width
         values: Codes = bits @ (1 << _places(width))
@@ -152,18 +152,33 @@ class BitReader:
             return np.zeros(0, np.int64)
         if count > self.left:
             raise WireError("a frame ends too early")
-        window = min(self.left, count * (most + 1))
         if count < FEW:
-            ones = self._few_ones(count, window)
-        else:
-            ones = np.flatnonzero(self._array()[self._at : self._at + window])[:count]
+            return np.array(self.few_unary(count, most), np.int64)
+        window = min(self.left, count * (most + 1))
+        ones = self._array()[self._at : self._at + window].nonzero()[0][:count]
         if len(ones) < count:
-            raise WireError("a frame ends too early, or has a number that is too large")
+            raise WireError(_NO_UNARY)
         self._at += int(ones[-1]) + 1
-        values = ones.copy()
+        values: Codes = ones.copy()
         values[1:] -= ones[:-1] + 1
-        if values.max() > most:
-            raise WireError("a frame has a number that is too large")
+        if int(values.max()) > most:
+            raise WireError(_NO_UNARY)
+        return values
+
+    def few_numbers(self, count: int, width: int) -> list[int]:
+        """The same as `numbers`, without numpy."""
+        block, mask = self.number(count * width), (1 << width) - 1
+        return [block >> shift & mask for shift in range((count - 1) * width, -1, -width)]
+
+    def few_unary(self, count: int, most: int) -> list[int]:
+        """The same as `unary`, without numpy."""
+        at, window = self._at, min(self.left, count * (most + 1))
+        parts = f"{self.number(window):0{window}b}".split("1", count)
+        del parts[count:]
+        values = [len(part) for part in parts]
+        self._at = at + sum(values) + count
+        if self._at > at + window or max(values) > most:
+            raise WireError(_NO_UNARY)
         return values
 
     def octets(self, count: int) -> bytes:
@@ -176,19 +191,6 @@ class BitReader:
         """WireError unless all that is left are zeros up to a whole byte."""
         if self.left >= 8 or self.number(self.left):
             raise WireError("a frame has more than belongs to it")
-
-    def _few_ones(self, count: int, window: int) -> Codes:
-        """Where the first ones are, from here."""
-        at = self._at
-        text = f"{self.number(window):0{window}b}"
-        self._at = at
-        ones, place = [], -1
-        for _ in range(count):
-            place = text.find("1", place + 1)
-            if place < 0:
-                break
-            ones.append(place)
-        return np.array(ones, np.int64)
 
     def _array(self) -> Bits:
         if self._bits is None:

@@ -13,7 +13,7 @@ from net.replication.bits import BitReader
 from net.replication.rice import read_rice, unzigzag
 from net.replication.schema import GENERATION, KEY, Component
 from net.replication.shapes import SLOT_BITS, Codes, Text
-from net.replication.world import NO_SLOTS, Flags, Slots, Table, World
+from net.replication.world import NO_SLOTS, Flags, Slots, Table, World, expected
 
 _NO_CODES: Final[Codes] = np.zeros(0, np.int64)
 
@@ -41,6 +41,13 @@ class TableChange:
     changed: Slots = field(default_factory=lambda: NO_SLOTS)
     """who was told late or in time: all whose row changed"""
     columns: list[Column] = field(default_factory=list)
+    """what was told absolutely, and texts"""
+    rows: Slots = field(default_factory=lambda: NO_SLOTS)
+    """who was told in time"""
+    codes: Codes = field(default_factory=lambda: _NO_CODES)
+    """[fields, rows] what they hold now; texts apart"""
+    steps: Codes = field(default_factory=lambda: _NO_CODES)
+    """[fields, rows]"""
 
     def ids(self) -> Codes:
         """The ids of who was born, where this is about the identity."""
@@ -56,7 +63,7 @@ def read_body(reader: BitReader, world: World) -> tuple[Slots, list[TableChange]
     Raises WireError for whatever could not be said to somebody who knows just this world.
     """
     leave = read_slots(reader, world.capacity)
-    if not world.identity.present[leave].all():
+    if len(leave) and not world.identity.present[leave].all():
         raise WireError("a frame takes away what is not there")
     changes = [TableChange() for _ in world.tables]
     there = world.identity.present
@@ -69,27 +76,28 @@ def read_body(reader: BitReader, world: World) -> tuple[Slots, list[TableChange]
         present = _without(table.present, leave) if len(leave) else table.present
         if number:
             change.removed = read_slots(reader, world.capacity)
-            if not present[change.removed].all():
+            if len(change.removed) and not present[change.removed].all():
                 raise WireError("a frame takes a component away that is not there")
         change.added = read_slots(reader, world.capacity)
-        if present[change.added].any():
+        if len(change.added) and present[change.added].any():
             raise WireError("a frame adds what is there already")
         change.columns += _read_absolute(reader, component, change.added, False)
         late = read_slots(reader, world.capacity)
         change.columns += _read_absolute(reader, component, late, True)
-        rows, columns = _read_changed(reader, table)
-        change.columns += columns
-        change.changed = np.union1d(late, rows) if len(late) else rows
+        _read_changed(reader, table, change)
+        change.changed = np.union1d(late, change.rows) if len(late) else change.rows
         staying = _without(present, change.removed) if len(change.removed) else present
-        if len(change.changed) < len(late) + len(rows) or not staying[change.changed].all():
+        if len(change.changed) < len(late) + len(change.rows) or not staying[change.changed].all():
             raise WireError("a frame changes what is not there, or twice")
         if number:
-            if not there[change.added].all():
+            if len(change.added) and not there[change.added].all():
                 raise WireError("a frame adds a component to nobody")
         else:
-            there = present.copy()
-            there[change.added] = True
-            _check_identity(change)
+            if len(change.added):
+                present = present.copy()
+                present[change.added] = True
+            there = present
+            _check_identity(table, change)
     reader.finish()
     return leave, changes
 
@@ -100,8 +108,10 @@ def _without(flags: Flags, slots: Slots) -> Flags:
     return flags
 
 
-def _check_identity(change: TableChange) -> None:
+def _check_identity(table: Table, change: TableChange) -> None:
     """Nobody is born as nothing, and nobody becomes another one in life."""
+    if len(change.rows) and not np.array_equal(change.codes[GENERATION], table.codes[GENERATION, change.rows]):
+        raise WireError("a frame has another entity in the place of one that lives")
     for column in change.columns:
         born = len(column.slots) == len(change.added) and np.array_equal(column.slots, change.added)
         if column.field == GENERATION and not (born and column.codes.all()):
@@ -117,8 +127,13 @@ def apply_body(world: World, leave: Slots, changes: Sequence[TableChange]) -> No
         for table in world.tables:
             table.present[leave] = False
     for table, change in zip(world.tables, changes, strict=True):
-        table.present[change.removed] = False
-        table.present[change.added] = True
+        if len(change.removed):
+            table.present[change.removed] = False
+        if len(change.added):
+            table.present[change.added] = True
+        if len(change.rows):
+            table.codes[:, change.rows] = change.codes
+            table.steps[:, change.rows] = change.steps
         for column in change.columns:
             if len(column.codes):
                 table.codes[column.field, column.slots] = column.codes
@@ -128,7 +143,8 @@ def apply_body(world: World, leave: Slots, changes: Sequence[TableChange]) -> No
                 texts = table.texts[column.field]
                 for slot, text in zip(column.slots.tolist(), column.texts, strict=True):
                     texts[slot] = text
-    world.name(changes[0].added)
+    if len(changes[0].added):
+        world.name(changes[0].added)
 
 
 def _read_absolute(reader: BitReader, component: Component, slots: Slots, partly: bool) -> list[Column]:
@@ -161,43 +177,43 @@ def _read_absolute(reader: BitReader, component: Component, slots: Slots, partly
     return columns
 
 
-def _read_changed(reader: BitReader, table: Table) -> tuple[Slots, list[Column]]:
+def _read_changed(reader: BitReader, table: Table, change: TableChange) -> None:
+    """Read into `change` who was told in time, and what."""
     component = table.component
-    columns: list[Column] = []
-    slots = read_slots(reader, len(table.present))
+    slots = change.rows = read_slots(reader, len(table.present))
     count = len(slots)
     if not count:
-        return slots, columns
-    for number, width in enumerate(component.widths):
-        predicted = bool(component.predicted[number, 0])
+        return
+    differences = np.zeros((len(component.shapes), count), np.int64)
+    told = np.zeros(differences.shape, np.bool_)
+    for number, width in enumerate(component.step_widths):
         if not reader.number(1):
-            if predicted:
-                columns.append(_at_rest(number, slots))
             continue
         if number in component.texts:
             chosen = slots[_read_which(reader, count)]
             texts = _read_texts(reader, component.texts[number], len(chosen))
-            columns.append(Column(number, chosen, _NO_CODES, _NO_CODES, texts))
-            continue
-        chosen = slots
-        if reader.number(1):
+            change.columns.append(Column(number, chosen, _NO_CODES, _NO_CODES, texts))
+        elif reader.number(1):
             many = reader.count() + 1
             if many > count:
                 raise WireError("a frame changes more fields than rows")
-            chosen = slots[_ascending(read_rice(reader, many, count.bit_length()), count)]
-            if predicted:
-                columns.append(_at_rest(number, slots))
-        old = table.codes[number, chosen]
-        base = old
-        shape = component.shapes[number]
-        if predicted:
-            base = np.minimum(np.maximum(old + table.steps[number, chosen], 0), shape.limit)
-        codes = base + unzigzag(read_rice(reader, len(chosen), width + 1))
-        if shape.modulus:
-            codes %= shape.modulus
-        _checked(component, number, codes)
-        columns.append(Column(number, chosen, codes, codes - old if predicted else _NO_CODES, []))
-    return slots, columns
+            which = _ascending(read_rice(reader, many, count.bit_length()), count)
+            differences[number, which] = read_rice(reader, many, width)
+            told[number, which] = True
+        else:
+            differences[number] = read_rice(reader, count, width)
+            told[number] = True
+    old = table.codes.take(slots, axis=1)
+    codes = expected(component, old, table.steps.take(slots, axis=1))
+    codes += unzigzag(differences)
+    codes &= component.masks
+    # Who was not told stays where it was, and at rest.
+    codes = np.where(told, codes, old)
+    # As unsigned numbers, those below 0 are beyond any limit too.
+    wrong = codes.view(np.uint64) > component.limits.view(np.uint64)
+    if np.logical_or.reduce(wrong, axis=None):
+        raise WireError(f"a frame has a value that a field of {component.name!r} cannot hold")
+    change.codes, change.steps = codes, (codes - old) * component.predicted
 
 
 def _at_rest(number: int, slots: Slots) -> Column:

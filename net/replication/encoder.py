@@ -44,14 +44,6 @@ class Selection:
     """which of `Rows`, ascending; None for all"""
 
 
-def expected(component: Component, codes: Codes, steps: Codes) -> Codes:
-    """[fields, rows] where fields are expected next."""
-    base = codes + steps
-    np.maximum(base, 0, out=base)
-    np.minimum(base, component.limits, out=base)
-    return base
-
-
 def residuals(component: Component, codes: Codes, base: Codes) -> Codes:
     """[fields, rows] zigzag differences of codes to what was expected, the short way round where codes wrap."""
     differences = codes - base

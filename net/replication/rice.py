@@ -133,6 +133,17 @@ def read_rice(reader: BitReader, count: int, width: int) -> Codes:
     k = reader.number(width.bit_length())
     if k > width:
         raise WireError("a frame has a block that is wider than its numbers")
+    if count < FEW:
+        rests = reader.few_unary(count, ESCAPE)
+        if k:
+            rests_and_lows = zip(rests, reader.few_numbers(count, k), strict=True)
+            few = [rest << k | low for rest, low in rests_and_lows]
+        else:
+            few = rests
+        if max(rests) == ESCAPE:
+            far = iter(reader.few_numbers(rests.count(ESCAPE), width))
+            few = [next(far) if rest == ESCAPE else value for rest, value in zip(rests, few, strict=True)]
+        return np.array(few, np.int64)
     values = reader.unary(count, ESCAPE)
     escaped = (values == ESCAPE).nonzero()[0]
     if k:

@@ -7,9 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from net.replication.encoder import Rows, expected, residuals
+from net.replication.encoder import Rows, residuals
 from net.replication.shapes import Codes
-from net.replication.world import NO_IDS, NO_SLOTS, Flags, Slots, Table, World
+from net.replication.world import NO_IDS, NO_SLOTS, Flags, Slots, Table, World, expected
 
 
 @dataclass(slots=True)

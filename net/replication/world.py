@@ -125,6 +125,14 @@ class World:
         return value
 
 
+def expected(component: Component, codes: Codes, steps: Codes) -> Codes:
+    """[fields, rows] where fields are expected next."""
+    base = codes + steps
+    np.maximum(base, 0, out=base)
+    np.minimum(base, component.limits, out=base)
+    return base
+
+
 def digest(ids: Codes) -> int:
     """32 bits that tell sets of ids apart: add and subtract those of what comes and goes, modulo 2^32."""
     mixed = (ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)

@@ -114,6 +114,9 @@ def test_forged_bodies_are_a_world_or_a_wire_error(schema, monkeypatch):
         for table, change in zip(last.tables, changes, strict=True):
             for slots in (leave, change.added, change.removed, change.changed):
                 assert slots.size == 0 or (slots.min() >= 0 and slots.max() < last.capacity)
+            if len(change.rows):
+                assert (change.codes >= 0).all()
+                assert (change.codes <= table.component.limits).all()
             for column in change.columns:
                 if len(column.codes):
                     assert column.codes.min() >= 0
