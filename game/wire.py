@@ -23,6 +23,9 @@ SERVER: Final = "server"
 """the sender of everything that the authority says"""
 NAME_LIMIT: Final = 24
 """characters"""
+MAX_PEER_ID: Final = 64
+"""characters"""
+MAX_RTT_MS: Final = 60_000.0
 EMOTE: Final = "emote"
 """the event by which a player says one of EMOTES, by its index"""
 EMOTES: Final = ("Hello!", "Nice one!", "Oops!", "Again?")
@@ -52,6 +55,8 @@ class Hello(msgspec.Struct, tag="hello", tag_field="t"):
     color: str = ""
     token: Annotated[str, msgspec.Meta(max_length=64)] = ""
     """a secret of this client's: with it, it takes its seat back from a connection that nobody has seen dying"""
+    schema: Any = None
+    """the greeting of its replication schema: it wants binary frames instead of `state`, `world` and `roster`"""
 
 
 class Profile(msgspec.Struct, tag="profile", tag_field="t", omit_defaults=True, rename="camel"):
@@ -90,6 +95,10 @@ class ClockSample(msgspec.Struct, tag="clock", tag_field="t", rename="camel", om
     server_ms: float | None = None
 
 
+class Resync(msgspec.Struct, tag="resync", tag_field="t"):
+    """client → authority: a binary frame could not be used; tell me everything anew."""
+
+
 class Bye(msgspec.Struct, tag="bye", tag_field="t"):
     """leaving now."""
 
@@ -101,7 +110,7 @@ class Event(msgspec.Struct, tag="event", tag_field="t"):
     payload: Any = None
 
 
-class Welcome(msgspec.Struct, tag="welcome", tag_field="t", rename="camel"):
+class Welcome(msgspec.Struct, tag="welcome", tag_field="t", rename="camel", omit_defaults=True):
     """authority → client, the answer to `hello`."""
 
     protocol: int
@@ -110,6 +119,8 @@ class Welcome(msgspec.Struct, tag="welcome", tag_field="t", rename="camel"):
     tick: int
     tick_rate: int
     world_rate: float
+    binary: bool = False
+    """what is to be drawn comes in binary frames"""
 
 
 class AvatarFields(msgspec.Struct, rename="camel"):
@@ -134,7 +145,7 @@ class State(msgspec.Struct, tag="state", tag_field="t", rename="camel"):
     last_seq: int
     tick: int = 0
     time_ms: float = 0.0
-    """the authority's clock at that tick, the one that `clock` samples"""
+    """the room's time at that tick, the one that `clock` samples: tick / 60 s"""
 
 
 class WorldState(msgspec.Struct, tag="world", tag_field="t", rename="camel"):
@@ -143,7 +154,7 @@ class WorldState(msgspec.Struct, tag="world", tag_field="t", rename="camel"):
     players: dict[str, AvatarFields]
     tick: int = 0
     time_ms: float = 0.0
-    """the authority's clock at that tick, the one that `clock` samples"""
+    """the room's time at that tick, the one that `clock` samples: tick / 60 s"""
 
 
 class Person(msgspec.Struct, frozen=True, rename="camel"):
@@ -168,11 +179,11 @@ class Error(msgspec.Struct, tag="error", tag_field="t"):
     message: str
 
 
-Message = Hello | Profile | Input | ClockSample | Bye | Event | Welcome | State | WorldState | Roster | Error
+Message = Hello | Profile | Input | ClockSample | Resync | Bye | Event | Welcome | State | WorldState | Roster | Error
 
 _TYPES: Final[dict[str, type[msgspec.Struct]]] = {
     str(kind.__struct_config__.tag): kind
-    for kind in (Hello, Profile, Input, ClockSample, Bye, Event, Welcome, State, WorldState, Roster, Error)
+    for kind in (Hello, Profile, Input, ClockSample, Resync, Bye, Event, Welcome, State, WorldState, Roster, Error)
 }
 
 

@@ -10,15 +10,16 @@ from typing import Final
 import msgspec
 
 from game.sim.constants import TICK_RATE
-from game.wire import SERVER, Error, Hello, Message, parse_raw
+from game.wire import MAX_PEER_ID, SERVER, Error, Hello, Message, pack_avatar, parse_raw
 from net.clock import Clock
 from net.envelope import WireError, decode_raw
 from server.addresses import Addresses
 from server.engine import Connection
 from server.guard import Guard, Verdict
 from server.log import Log
-from server.room import Closing, Room, encode
+from server.room import Closing, Room
 from server.room_path import room_of
+from server.script import encode
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -27,8 +28,6 @@ MAX_SIZE: Final = 16_384
 MAX_ROOMS: Final = 200
 MAX_PER_ADDRESS: Final = 100
 """connections from one host"""
-MAX_PEER_ID: Final = 64
-"""characters"""
 POSITIONS_EVERY: Final = TICK_RATE
 """ticks between two `world` events of one room in the log"""
 
@@ -92,7 +91,7 @@ class Authority:
             self._complain(link, verdict, "rate", "you send too many messages", "flood")
             return
         if binary:
-            self._malformed(link, now, "binary frames mean nothing here")
+            self._take_binary(link, message, now)
             return
         try:
             envelope = decode_raw(message)
@@ -117,6 +116,15 @@ class Authority:
             if closing is not None:
                 self._dismiss(link, closing)
 
+    def _take_binary(self, link: _Link, message: bytes, now: float) -> None:
+        if link.peer_id is None:
+            self._malformed(link, now)
+            return
+        try:
+            self.rooms[link.room_name].command(link.peer_id, message)
+        except WireError as error:
+            self._malformed(link, now, str(error))
+
     def closed(self, connection: Connection, code: int, reason: str) -> None:
         """A connection is gone, and its player with it."""
         link = self._links.pop(connection)
@@ -140,7 +148,7 @@ class Authority:
     def _tell_positions(self) -> None:
         for name, room in self.rooms.items():
             players = {
-                peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(avatar)}
+                peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(pack_avatar(avatar))}
                 for peer_id, avatar in room.avatars().items()
             }
             self._log("world", room=name, tick=room.world.tick, players=players)

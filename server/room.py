@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
+from game.binary import SCHEMA, unpack_command
 from game.sim.arena import CROSSFIRE, Arena
 from game.sim.bot import bot_command
 from game.sim.command import Command
-from game.sim.constants import TICK_RATE
-from game.sim.state import World
+from game.sim.constants import TICK_MS, TICK_RATE
+from game.sim.state import Avatar, World
 from game.sim.step import remove, spawn, step
 from game.wire import (
     DEFAULT_COLORS,
     EMOTE,
+    MAX_RTT_MS,
     PROTOCOL,
-    SERVER,
-    AvatarFields,
     Bye,
     ClockSample,
     Error,
@@ -29,37 +29,23 @@ from game.wire import (
     Message,
     Person,
     Profile,
-    Roster,
-    State,
+    Resync,
     Welcome,
-    WorldState,
     clean_color,
     clean_name,
     emote_of,
-    pack_avatar,
     unpack_input,
 )
 from net.envelope import encode as encode_envelope
 from net.sync.inputs import InputBuffer
 from server.engine import Frame, text_frame
+from server.replica import Replica
+from server.script import STATE_TICKS, Script, Send, encode
 
-Send = Callable[[Frame], None]
-"""Takes one frame for one player."""
-
-CAPACITY: Final = 64
+CAPACITY: Final = 256
 """players in one room"""
-STATE_TICKS: Final = 3
-"""ticks between two `state` messages: 20 Hz"""
-ROSTER_EVERY: Final = 0.1
-"""seconds between two rosters while people come, go and change"""
-RTT_EVERY: Final = 1.0
-"""seconds between two rosters while only round trips change"""
 EMOTE_EVERY: Final = 0.4
 """seconds that one player has to wait between two emotes: less than clients wait, for networks bunch what they carry"""
-MAX_RTT_MS: Final = 60_000.0
-
-_PREFIX: Final = b'{"from":' + msgspec.json.encode(SERVER) + b',"data":'
-_ENCODER: Final = msgspec.json.Encoder()
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -72,8 +58,12 @@ class Closing(msgspec.Struct, frozen=True):
 class _Player:
     """One seat."""
 
-    def __init__(self, slot: int, send: Send, person: Person) -> None:
+    def __init__(self, slot: int, number: int, send: Send, person: Person) -> None:
         self.slot = slot
+        self.number = number
+        """names the connection; 0 if there is none"""
+        self.binary = False
+        """takes binary frames instead of `state`, `world` and `roster`"""
         self.send = send
         self.person = person
         self.inputs: InputBuffer[Command] = InputBuffer(rate=TICK_RATE)
@@ -93,16 +83,13 @@ def _to_nobody(_: Frame) -> None:
     """A bot reads nothing."""
 
 
-def encode(message: msgspec.Struct) -> Frame:
-    """One text frame from the server. Every number in it is finite, for all come from integers or were checked."""
-    return text_frame(_PREFIX + _ENCODER.encode(message) + b"}")
-
-
 class Room:
     """A match. `now` is in seconds. What it has to say goes out through each player's `send`, at once or in `tick`."""
 
     def __init__(self, *, arena: Arena = CROSSFIRE, world_rate: float = 20.0, bots: int = 0) -> None:
-        """`world_rate`: `world` messages a second, above 0 and at most the tick rate. Raises ValueError for others.
+        """`world_rate`: how often a second everybody is told about everybody, above 0 and at most the tick rate.
+
+        Raises ValueError for others.
 
         `bots` live here from the start, up to half of CAPACITY, and are players like all others to everybody else.
         """
@@ -111,12 +98,15 @@ class Room:
         self.arena = arena
         self.world = World()
         self._world_rate = world_rate
+        self._replica = Replica(CAPACITY)
+        self._numbers = itertools.count(1)
+        self._ticked_at = math.nan
         self._players: dict[str, _Player] = {}
-        self._roster_at = self._rtt_at = -math.inf
-        self._people_changed = self._rtt_changed = False
-        for number in range(1, min(bots, CAPACITY // 2) + 1):
-            slot = self._free_slot()
-            self._seat(f"bot-{number}", _Bot(slot, _to_nobody, Person(f"Bot {number}", self._free_color(slot))))
+        self._script = Script()
+        for turn in range(1, min(bots, CAPACITY // 2) + 1):
+            peer_id = f"bot-{turn}"
+            slot = self._replica.enter(peer_id, 0)
+            self._seat(peer_id, _Bot(slot, 0, _to_nobody, Person(f"Bot {turn}", self._free_color(slot))))
 
     def __len__(self) -> int:
         """People: bots don't count, for nobody plays where only bots are."""
@@ -129,25 +119,28 @@ class Room:
         """Who that player is. Raises KeyError for somebody who is not here."""
         return self._players[peer_id].person
 
-    def avatars(self) -> dict[str, AvatarFields]:
-        """Every player's avatar, as it travels."""
-        return {peer_id: pack_avatar(self.world.avatars[player.slot]) for peer_id, player in self._players.items()}
+    def avatars(self) -> dict[str, Avatar]:
+        """Every player's avatar."""
+        return {peer_id: self.world.avatars[player.slot] for peer_id, player in self._players.items()}
 
     # -- coming and going
 
     def join(self, peer_id: str, send: Send, hello: Hello | None = None) -> Closing | None:
         """Seat a new player, in the lowest free slot. Whoever has no `hello` to say speaks the plain protocol.
 
-        Refused, with a Closing to act on, are another protocol and the 65th player. `peer_id` must not be here already.
+        Refused, with a Closing to act on, are another protocol, another replication schema, and whoever finds the room
+        full. `peer_id` must not be here already.
         """
-        if hello is not None and (closing := _version_refusal(hello, send)) is not None:
+        if hello is not None and (closing := _refusal(hello, send)) is not None:
             return closing
         if len(self._players) >= CAPACITY:
             send(encode(Error("room_full", f"this room holds {CAPACITY} players")))
             return Closing(4013, "room full")
-        slot = self._free_slot()
-        player = _Player(slot, send, Person(clean_name(peer_id), self._free_color(slot)))
+        number = next(self._numbers)
+        slot = self._replica.enter(peer_id, number)
+        player = _Player(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)))
         self._seat(peer_id, player)
+        self._script.listen(peer_id, send)
         if hello is not None:
             self._greet(peer_id, player, hello)
         return None
@@ -155,18 +148,15 @@ class Room:
     def _seat(self, peer_id: str, player: _Player) -> None:
         self.world = spawn(self.world, player.slot, self.arena)
         self._players[peer_id] = player
-        self._people_changed = True
-
-    def _free_slot(self) -> int:
-        taken = {player.slot for player in self._players.values()}
-        return next(slot for slot in range(CAPACITY) if slot not in taken)
+        self._introduce(peer_id, player, player.person)
 
     def leave(self, peer_id: str) -> None:
         """Take a player out of the world. Nothing for somebody who is not here."""
         player = self._players.pop(peer_id, None)
         if player is not None:
             self.world = remove(self.world, player.slot)
-            self._people_changed = True
+            self._replica.leave(player.slot)
+            self._script.leave(peer_id)
 
     # -- messages in
 
@@ -181,18 +171,26 @@ class Room:
                 command = unpack_input(message)
                 player.inputs.push(message.seq, command, command.ticks)
             case ClockSample():
-                player.send(encode(ClockSample(message.id, message.client_ms, now * 1000)))
+                if not math.isnan(self._ticked_at):
+                    player.send(encode(ClockSample(message.id, message.client_ms, self._time_ms(now))))
             case Profile():
-                self._update(player, message)
+                self._update(peer_id, player, message)
             case Hello():
-                if (closing := _version_refusal(message, player.send)) is not None:
+                if (closing := _refusal(message, player.send)) is not None:
                     return closing
                 self._greet(peer_id, player, message)
+            case Resync():
+                self._replica.resync(player.number)
             case Event():
                 self._pass_on(peer_id, player, message, now)
             case Bye():
                 return Closing(1000, "bye")
         return None
+
+    def command(self, peer_id: str, data: bytes) -> None:
+        """Take in one binary message of a player who is here: a command. Raises WireError for another one."""
+        seq, command = unpack_command(data)
+        self._players[peer_id].inputs.push(seq, command, command.ticks)
 
     def _pass_on(self, peer_id: str, player: _Player, message: Event, now: float) -> None:
         """Emotes go to everybody else, under their sender's id; other events are no business of this game."""
@@ -206,10 +204,17 @@ class Room:
                 other.send(frame)
 
     def _greet(self, peer_id: str, player: _Player, hello: Hello) -> None:
-        self._update(player, Profile(name=clean_name(hello.name), color=hello.color))
-        player.send(encode(Welcome(PROTOCOL, peer_id, self.arena.name, self.world.tick, TICK_RATE, self._world_rate)))
+        self._update(peer_id, player, Profile(name=clean_name(hello.name), color=hello.color))
+        if hello.schema is not None and not player.binary:
+            player.binary = True
+            self._script.unlisten(peer_id)
+            self._replica.listen(player.number, player.send)
+        welcome = Welcome(
+            PROTOCOL, peer_id, self.arena.name, self.world.tick, TICK_RATE, self._world_rate, binary=player.binary
+        )
+        player.send(encode(welcome))
 
-    def _update(self, player: _Player, profile: Profile) -> None:
+    def _update(self, peer_id: str, player: _Player, profile: Profile) -> None:
         old = player.person
         name = old.name if profile.name is None else clean_name(profile.name, old.name)
         color = old.color if profile.color is None else clean_color(profile.color, old.color)
@@ -219,9 +224,12 @@ class Room:
         rtt_ms = old.rtt_ms
         if profile.rtt_ms is not None and math.isfinite(profile.rtt_ms):
             rtt_ms = round(max(0.0, min(MAX_RTT_MS, profile.rtt_ms)), 1)
-        player.person = Person(name, color, rtt_ms, away)
-        self._people_changed |= (name, color, away) != (old.name, old.color, old.away)
-        self._rtt_changed |= rtt_ms != old.rtt_ms
+        self._introduce(peer_id, player, Person(name, color, rtt_ms, away))
+
+    def _introduce(self, peer_id: str, player: _Player, person: Person) -> None:
+        player.person = person
+        self._replica.introduce(player.slot, person)
+        self._script.introduce(peer_id, person)
 
     def _is_taken(self, color: str) -> bool:
         return any(player.person.color == color for player in self._players.values())
@@ -234,6 +242,10 @@ class Room:
 
     # -- time
 
+    def _time_ms(self, now: float) -> float:
+        """The room's time, which stands at n / TICK_RATE seconds when tick n is done."""
+        return (self.world.tick + (now - self._ticked_at) * TICK_RATE) * TICK_MS
+
     def tick(self, now: float) -> None:
         """Run one step of the world, and send what is due after it."""
         for player in self._players.values():
@@ -241,37 +253,34 @@ class Room:
                 player.play(self.world, self.arena)
         commands = {player.slot: player.inputs.take(now) for player in self._players.values()}
         self.world, _ = step(self.world, commands, self.arena)
+        self._ticked_at = now
         tick = self.world.tick
-        self._send_roster(now)
-        if not len(self):
-            return
-        time_ms = round(now * 1000, 3)
-        packed = None
+        self._script.send_roster(now)
         if math.floor(tick * self._world_rate / TICK_RATE) != math.floor((tick - 1) * self._world_rate / TICK_RATE):
-            packed = self.avatars()
-            self._send_all(WorldState(packed, tick, time_ms))
+            self._send_frames()
+            self._script.send_world(tick, self.avatars)
         if tick % STATE_TICKS == 0:
-            for peer_id, player in self._players.items():
-                fields = packed[peer_id] if packed else pack_avatar(self.world.avatars[player.slot])
-                player.send(encode(State(fields, player.inputs.last_seq, tick, time_ms)))
+            self._script.send_states(tick, self._own)
 
-    def _send_roster(self, now: float) -> None:
-        people = self._people_changed and now - self._roster_at >= ROSTER_EVERY
-        rtt = self._rtt_changed and now - self._rtt_at >= RTT_EVERY
-        if people or rtt:
-            self._people_changed = self._rtt_changed = False
-            self._roster_at = self._rtt_at = now
-            self._send_all(Roster({peer_id: player.person for peer_id, player in self._players.items()}))
-
-    def _send_all(self, message: msgspec.Struct) -> None:
-        frame = encode(message)
+    def _send_frames(self) -> None:
+        """To everybody who takes binary frames: the world, his own avatar, and his newest command."""
+        avatars = self.world.avatars
         for player in self._players.values():
-            player.send(frame)
+            if player.binary:
+                self._replica.acknowledge(player.number, avatars[player.slot], player.inputs.last_seq)
+        self._replica.sample(self.world.tick, avatars)
+
+    def _own(self, peer_id: str) -> tuple[Avatar, int]:
+        player = self._players[peer_id]
+        return self.world.avatars[player.slot], player.inputs.last_seq
 
 
-def _version_refusal(hello: Hello, send: Send) -> Closing | None:
-    if hello.protocol == PROTOCOL:
+def _refusal(hello: Hello, send: Send) -> Closing | None:
+    if hello.protocol != PROTOCOL:
+        code, text = "version", f"this server speaks protocol {PROTOCOL}, you speak {hello.protocol}"
+    elif hello.schema is not None and (difference := SCHEMA.refusal(hello.schema)) is not None:
+        code, text = "schema", difference
+    else:
         return None
-    text = f"this server speaks protocol {PROTOCOL}, you speak {hello.protocol}"
-    send(encode(Error("version", text)))
+    send(encode(Error(code, text)))
     return Closing(4000, text)

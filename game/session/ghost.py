@@ -76,6 +76,12 @@ class Ghost:
         if time >= self._newest_at:
             self._newest_at, self.newest = time, pose
 
+    def hold(self, time: float) -> None:
+        """It was up to its owner's `time` where it was last: for owners that do not speak of what rests."""
+        if self.newest is not None and time > self._newest_at:
+            self._buffer.push(time, self.newest)
+            self._track.hold(time)
+
     def pose(self, motion: RemoteMotion, arrival_time: float, dt: float) -> Pose | None:
         """Where to draw it `dt` seconds after the last call; None before the first snapshot.
 

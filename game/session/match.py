@@ -169,10 +169,14 @@ class Match(ABC):
 
     def _open_transport(self) -> None:
         network = self.network.get()
-        self._transport = ConditionedTransport(self._connect(), self._clock, network, network, seed=self._seed)
+        self._transport = self._condition(self._connect(), network)
         self._transport.subscribe(self._receive)
         self._transport.subscribe_status(self._on_status)
         self._on_status(self._transport.status)
+
+    def _condition(self, inner: Transport, network: Conditions) -> ConditionedTransport:
+        """Put the simulated network over a connection."""
+        return ConditionedTransport(inner, self._clock, network, network, seed=self._seed)
 
     def _on_status(self, status: ConnectionStatus) -> None:
         if self.status.get().link is Link.LEFT:

@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
+from game.binary import SCHEMA, pack_command
 from game.session.base import Frame, Link, Pilot
 from game.session.ghost import Pose, pose_of
 from game.session.match import Match, Report
+from game.session.mirrored import Mirrored
 from game.sim.command import Command
 from game.sim.constants import UNIT
 from game.sim.state import Avatar
@@ -26,6 +28,7 @@ from game.wire import (
     Hello,
     Person,
     Profile,
+    Resync,
     Roster,
     State,
     Welcome,
@@ -40,6 +43,8 @@ from net.envelope import Envelope, WireError
 from net.sync.prediction import Predictor
 from net.sync.smoothing import VisualOffset
 from net.sync.timesync import TimeSync
+from net.transport.base import Transport, require_reliable_ordered
+from net.transport.conditioner import ConditionedTransport, Conditions, OrderedConditionedTransport
 
 _log = logging.getLogger(__name__)
 
@@ -47,6 +52,8 @@ PENDING_LIMIT: Final = 128
 CLOCK_EVERY: Final = 0.25
 """seconds between two samples of the authority's clock"""
 PROFILE_EVERY: Final = 1.0
+RESYNC_EVERY: Final = 0.5
+"""seconds"""
 SILENCE: Final = 1.0
 """seconds without a state after which the player is told"""
 
@@ -78,10 +85,18 @@ class OnlineSession(Match):
         self._token = secrets.token_hex(8)
         self._reset()
         super()._open_transport()
+        self._transport.subscribe_bytes(self._receive_frame)
+
+    def _condition(self, inner: Transport, network: Conditions) -> ConditionedTransport:
+        """Frames say what has changed since the one before: none may be lost, or overtake another."""
+        ordered = require_reliable_ordered(inner)
+        return OrderedConditionedTransport(ordered, self._clock, network, network, seed=self._seed)
 
     def _reset(self) -> None:
         """A new connection starts from nothing: a new avatar, a new numbering, a clock to be learnt."""
-        self._welcomed = False
+        self._welcomed = self._binary = False
+        self._mirrored = Mirrored()
+        self._interval = 0.0
         self._baseline: Avatar | None = None
         self._predictor: Predictor[Avatar, Command] = Predictor(
             Avatar(), self._move, on_correction=self._on_correction, limit=PENDING_LIMIT
@@ -90,12 +105,12 @@ class OnlineSession(Match):
         self._correction = 0.0
         self._timesync = TimeSync()
         self._clock_id = 0
-        self._clock_due = self._profile_due = -math.inf
+        self._clock_due = self._profile_due = self._resync_due = -math.inf
         self._heard_at = self._now
 
     def _begin(self) -> None:
         self._reset()
-        self._send(Hello(PROTOCOL, self._name, self._color, self._token))
+        self._send(Hello(PROTOCOL, self._name, self._color, self._token, SCHEMA.greeting()))
 
     def _end(self) -> None:
         self._welcomed = False
@@ -117,6 +132,9 @@ class OnlineSession(Match):
         if now >= self._profile_due and self._timesync.ready:
             self._profile_due = now + PROFILE_EVERY
             self._send(Profile(rtt_ms=round(self._timesync.rtt * 1000, 1)))
+        if now >= self._resync_due and self._mirrored.needs_resync:
+            self._resync_due = now + RESYNC_EVERY
+            self._send(Resync())
         silent = now - self._heard_at
         self._set_link(Link.CONNECTED, f"no answer for {silent:.0f} s" if silent > SILENCE else "")
 
@@ -135,8 +153,7 @@ class OnlineSession(Match):
     def _take(self, message: Any, at: float) -> None:
         match message:
             case State():
-                self._heard_at = at
-                self._take_state(message)
+                self._take_state(message, at)
             case WorldState():
                 self._take_world(message, at)
             case ClockSample(server_ms=float() as server_ms):
@@ -146,21 +163,49 @@ class OnlineSession(Match):
             case Roster():
                 self._take_roster(message)
             case Welcome():
-                self._welcomed = True
+                self._welcomed, self._binary = True, message.binary
+                self._interval = 1 / message.world_rate if message.world_rate > 0 else 0.0
                 self._set_link(Link.CONNECTED)
                 if self._away:
                     self._send(Profile(away=True))
             case Error():
                 _log.warning("the server refuses: %s", ascii(message.message[:200]))
 
-    def _take_state(self, message: State) -> None:
-        avatar = unpack_avatar(message.state)
-        self._ghost(self.peer_id).push(message.time_ms / 1000, pose_of(avatar))
+    def _receive_frame(self, data: bytes) -> None:
+        """One frame of replication."""
+        news = self._mirrored.take(data)
+        if news is None:
+            return
+        at = self._transport.received_at
+        at = self._now if at is None else at
+        self._playback.hear(news.time, at)
+        for peer_id in news.gone:
+            self._forget(peer_id)
+        for peer_id, pose in news.moved.items():
+            if peer_id != self.peer_id:
+                ghost = self._ghost(peer_id)
+                ghost.hold(news.time - self._interval)
+                ghost.push(news.time, pose)
+        for peer_id, ghost in self._ghosts.items():
+            if peer_id != self.peer_id:
+                ghost.hold(news.time)
+        self._peers_seen.update(self._mirrored.people.keys() - {self.peer_id})
+        self.presence.set(self._mirrored.people)
+        self._count_snapshot(at)
+        if news.own is not None:
+            self._take_own(news.own, news.last_seq, news.time, at)
+
+    def _take_state(self, message: State, at: float) -> None:
+        self._take_own(unpack_avatar(message.state), message.last_seq, message.time_ms / 1000, at)
+
+    def _take_own(self, avatar: Avatar, last_seq: int, time: float, at: float) -> None:
+        self._heard_at = at
+        self._ghost(self.peer_id).push(time, pose_of(avatar))
         if self._baseline is None:
             self._baseline = avatar
             self._predictor.reset(avatar, renumber=True)
-            return
-        self._predictor.acknowledge(avatar, message.last_seq, replay=self.techniques.get().reconciliation)
+        else:
+            self._predictor.acknowledge(avatar, last_seq, replay=self.techniques.get().reconciliation)
 
     def _take_world(self, message: WorldState, at: float) -> None:
         time = message.time_ms / 1000
@@ -193,7 +238,11 @@ class OnlineSession(Match):
             return  # nobody to play with: the avatar's own time stands still, so nothing is lost
         before = self._predictor.state
         command = pilot.command(before, self._report.ticks + 1)
-        self._send(pack_input(self._predictor.apply(command), command))
+        seq = self._predictor.apply(command)
+        if self._binary:
+            self._transport.send_bytes(pack_command(seq, command))
+        else:
+            self._send(pack_input(seq, command))
         pilot.committed()
         self._count_tick(before, self._predictor.state)
         self._report.pending_max = max(self._report.pending_max, self._predictor.pending)

@@ -83,6 +83,11 @@ class Transport(Protocol):
         """Counters since the transport was made."""
         ...
 
+    @property
+    def received_at(self) -> float | None:
+        """For callbacks: when the message arrived, in seconds of the transport's clock; None if nobody knows."""
+        ...
+
     def send(self, data: Any) -> None:
         """Send one JSON value to every other peer. Raises TypeError or ValueError for what JSON cannot hold (NaN too).
 

@@ -142,11 +142,12 @@ class ConditionedTransport(Endpoint):
             self._deliver(message, None)
         else:
             size = 0 if self.down.bandwidth is None else _size(message)
-            at = None if isinstance(message, bytes) else message.at
+            at = self._inner.received_at if isinstance(message, bytes) else message.at
             self._down.put(message, size, self._clock.now() if at is None else at)
 
     def _deliver(self, message: Envelope | bytes, at: float | None) -> None:
         """Hand on what arrived; `at` is the time to say, if it is not the one that `inner` has said."""
+        self._received_at = self._inner.received_at if at is None else at
         if isinstance(message, bytes):
             self._binaries.notify(message)
         else:

@@ -22,6 +22,7 @@ class Endpoint:
         self._status = ConnectionStatus(state, attempts=attempts)
         self._traffic = Traffic()
         self._closed = False
+        self._received_at: float | None = None
         self._messages: Subscribers[Envelope] = Subscribers("messages")
         self._binaries: Subscribers[bytes] = Subscribers("binary messages")
         self._statuses: Subscribers[ConnectionStatus] = Subscribers("the connection's status")
@@ -41,6 +42,11 @@ class Endpoint:
         """Counters since the transport was made: one object that goes on counting."""
         return self._traffic
 
+    @property
+    def received_at(self) -> float | None:
+        """When the newest delivered message arrived, for callbacks; None where nothing has looked at a clock."""
+        return self._received_at
+
     def subscribe(self, callback: Callable[[Envelope], object]) -> Unsubscribe:
         """Call `callback` with each envelope that arrives. The same callback twice runs once."""
         return self._messages.add(callback)
@@ -59,6 +65,7 @@ class Endpoint:
         Text that is no envelope, or carries our own id, is ignored.
         """
         self._traffic.messages_down += 1
+        self._received_at = at
         if binary:
             assert isinstance(frame, bytes)
             self._traffic.bytes_down += len(frame)

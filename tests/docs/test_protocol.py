@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from game import binary
 from net.channel import channel, questions
 from net.presence import fields, frame, protobuf, sync
 from net.presence.codec import NAME_LIMIT, SHOT_TEXT_LIMIT, TEXT_LIMIT
@@ -51,6 +52,16 @@ WORDS = " ".join(TEXT.split())
 )
 def test_it_says_what_is(claim: str):
     assert claim in WORDS
+
+
+def test_the_games_components_and_layouts_are_those_that_are_used():
+    for component in binary.SCHEMA.components:
+        assert f"| `{component.name}` |" in TEXT
+        for field, shape in component.describe():
+            assert f"`{field}`" in TEXT
+            assert f"`{shape}`" in TEXT
+    assert f"{binary.OWN.size} bytes, little-endian" in WORDS
+    assert f"0x{binary.COMMAND:02X}" in TEXT
 
 
 @pytest.mark.parametrize("code", sorted(questions._ERRORS))

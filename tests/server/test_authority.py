@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from game.binary import pack_command
 from game.sim.command import Command
 from game.wire import Bye, ClockSample, Hello, pack_input
 from net.clock import ManualClock
@@ -288,7 +290,7 @@ def test_numbers_beyond_numbers_never_reach_the_simulation(number):
         client.push('{"from":"ada","data":{"t":' + data.replace("NUMBER", number) + "}}")
     world.run(3)
     assert client.closed() is None
-    assert abs(world.authority.rooms["/"].avatars()["ada"].vx) <= 1.0
+    assert abs(world.authority.rooms["/"].avatars()["ada"].vx) <= 1024 / 60
 
 
 def test_as_16_a_binary_frame_is_told_of_once_joined_and_ignored_before():
@@ -335,15 +337,16 @@ def test_fifty_invalid_envelopes_close_without_a_word():
 def test_a_flood_is_dropped_told_and_closed_and_the_others_play_on():
     world = World()
     flooder, honest = world.enter("flooder"), world.enter("honest")
+    world.run(1)
     for i in range(600):
         flooder.transport.send(ClockSample(id=i, client_ms=0.0))
     assert flooder.errors() == ["rate"]
-    assert len(flooder.said("clock")) == 479
+    assert len(flooder.said("clock")) == 480, "the tick has paid for the greeting"
     for i in range(2000):
         flooder.transport.send(ClockSample(id=i, client_ms=0.0))
     assert flooder.closed() == (1008, "flood")
     honest.transport.send(ClockSample(id=1, client_ms=0.0))
-    world.run(3)
+    world.run(7)
     assert len(honest.said("clock")) == 1
     assert set(honest.said("roster")[-1]["players"]) == {"honest"}
 
@@ -387,6 +390,7 @@ def test_a_room_that_fails_is_closed_and_the_others_go_on(monkeypatch, caplog):
 def test_a_handler_that_fails_on_one_message_loses_that_connection_alone(monkeypatch, caplog):
     world = World()
     ada, bob = world.enter("ada"), world.enter("bob")
+    world.run(1)
     real = Room.receive
 
     def receive(self: Room, peer_id: str, message: Any, now: float) -> Any:
@@ -408,10 +412,10 @@ JSON = st.recursive(
     max_leaves=10,
 )
 TAGS = st.sampled_from(
-    ["hello", "profile", "input", "clock", "bye", "welcome", "state", "world", "roster", "error", "x"]
+    ["hello", "profile", "input", "clock", "resync", "bye", "welcome", "state", "world", "roster", "error", "x"]
 )
 FIELDS = st.sampled_from(
-    ["protocol", "name", "color", "seq", "input", "dtMs", "id", "clientMs", "rttMs", "away", "players"]
+    ["protocol", "name", "color", "schema", "seq", "input", "dtMs", "id", "clientMs", "rttMs", "away", "players"]
 )
 LIKELY = st.fixed_dictionaries({"t": TAGS}, optional={}).flatmap(
     lambda base: st.dictionaries(FIELDS, JSON, max_size=5).map(lambda extra: {**base, **extra})
@@ -440,6 +444,40 @@ def test_whatever_a_peer_sends_nothing_raises_and_the_honest_player_notices_noth
     assert honest.closed() is None
     assert honest.said("state")[-1]["lastSeq"] == 1
     assert world.authority.rooms["/"].avatars()["honest"] == avatar
+
+
+def test_twenty_thousand_broken_commands_harm_nobody():
+    """Random, truncated, lengthened and flipped commands: told, closed after fifty, and never a step from them."""
+    world, chance = World(), random.Random(7)
+    honest = world.enter("honest")
+    evil = world.enter("evil")
+    closings = 0
+    for number in range(1, 20_001):
+        if evil.closed() is not None:
+            assert evil.closed() == (1008, "too many malformed messages")
+            closings += 1
+            evil = world.enter("evil")
+        data = bytearray(pack_command(number, Command(dx=127)))
+        match number % 4:
+            case 0:
+                data = bytearray(chance.randbytes(chance.randrange(40)))
+            case 1:
+                del data[chance.randrange(len(data)) :]
+            case 2:
+                data += chance.randbytes(1 + chance.randrange(20))
+            case 3:
+                data[0] ^= 1 << chance.randrange(8)
+        evil.push(bytes(data), binary=True)
+        if number % 100 == 0:
+            honest.transport.send_bytes(pack_command(number, Command(dz=1)))
+            world.clock.advance(1.0)
+            before = world.authority.rooms["/"].avatars().get("evil")
+            world.run(1)
+            assert world.authority.rooms["/"].avatars().get("evil") == before
+    world.run(3)
+    assert closings > 100
+    assert honest.closed() is None
+    assert honest.said("state")[-1]["lastSeq"] == 20_000
 
 
 # -- the log

@@ -1,0 +1,85 @@
+"""The binary messages of this game: commands on the way up, and what is replicated on the way down.
+
+Text does all the rest (game.wire). docs/protocol.md draws the layouts.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from game.sim.command import Command
+from game.sim.constants import MAX_COMMAND_TICKS, UNIT
+from game.sim.grid import direction
+from game.sim.state import Avatar
+from game.wire import MAX_PEER_ID, MAX_RTT_MS, NAME_LIMIT
+from net.envelope import WireError
+from net.replication import Angle, Bool, Component, Fixed, Int, Schema, Text
+
+AVATAR: Final = "avatar"
+"""the component that moves, and the archetype of everybody who has one"""
+PLAYER: Final = "player"
+"""who somebody is"""
+LINK: Final = "link"
+"""how somebody is connected; only people whose round trip is known have it"""
+
+REACH: Final = 64
+"""units from the middle of an arena to which avatars can be shown"""
+GHOST_STEP: Final = 4
+"""grid steps of the simulation in one step of a ghost's position: 1/256 unit"""
+GHOST_TURN: Final = 64
+"""grid steps of the simulation in one step of a ghost's facing: 1/1024 turn"""
+
+_ALONG: Final = Fixed(-REACH, REACH, GHOST_STEP / UNIT)
+_HEIGHT: Final = Fixed(0, 16, GHOST_STEP / UNIT)
+
+SCHEMA: Final = Schema(
+    [
+        Component(AVATAR, x=_ALONG, y=_HEIGHT, z=_ALONG, yaw=Angle(10), dashing=Bool()),
+        Component(PLAYER, peer=Text(MAX_PEER_ID), name=Text(NAME_LIMIT), color=Int(0, 0xFFFFFF), away=Bool()),
+        Component(LINK, rtt=Int(0, int(MAX_RTT_MS))),
+    ]
+)
+
+COMMAND: Final = 0x49
+"""the first byte of a command"""
+_COMMAND: Final = struct.Struct("<BIbbHB")
+_JUMP, _DASH, _FIRE, _TICKS, _UNUSED = 1, 2, 4, 3, 0xC0
+SEQ_LIMIT: Final = 2**32 - 1
+
+OWN: Final = struct.Struct("<iiHhhhHBBB")
+"""the receiver's own avatar in a frame: x, z, y, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held"""
+
+
+def pack_command(seq: int, command: Command) -> bytes:
+    """A numbered command. struct.error for a seq above SEQ_LIMIT: two years of play."""
+    bits = command.jump * _JUMP | command.dash * _DASH | command.fire * _FIRE | (command.ticks - 1) << _TICKS
+    return _COMMAND.pack(COMMAND, seq, command.dx, command.dz, command.yaw, bits)
+
+
+def unpack_command(data: bytes) -> tuple[int, Command]:
+    """A command and its seq, from a peer: the simulation can take what this gives. Raises WireError."""
+    try:
+        kind, seq, dx, dz, yaw, bits = _COMMAND.unpack(data)
+    except struct.error:
+        raise WireError(f"a command has {_COMMAND.size} bytes") from None
+    ticks = (bits >> _TICKS & 7) + 1
+    if kind != COMMAND or seq == 0 or bits & _UNUSED or ticks > MAX_COMMAND_TICKS:
+        raise WireError("this is no command")
+    dx, dz = direction(dx, dz)
+    return seq, Command(dx, dz, yaw, bits & _JUMP != 0, bits & _DASH != 0, bits & _FIRE != 0, ticks)
+
+
+def pack_own(avatar: Avatar) -> bytes:
+    """An avatar for its own player, to the bit."""
+    a = avatar
+    return OWN.pack(a.x, a.z, a.y, a.vx, a.vy, a.vz, a.yaw, a.dash_ticks, a.cooldown, a.jump_held)
+
+
+def unpack_own(data: bytes) -> Avatar:
+    """The avatar that was packed. Raises WireError."""
+    try:
+        x, z, y, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held = OWN.unpack(data)
+    except struct.error:
+        raise WireError(f"an own avatar has {OWN.size} bytes") from None
+    return Avatar(x, y, z, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held != 0)

@@ -1,0 +1,106 @@
+"""Mirrored: what an authority replicates, in the words of this game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from game.binary import AVATAR, LINK, PLAYER, SCHEMA, unpack_own
+from game.session.ghost import Pose
+from game.sim.constants import TICK_RATE
+from game.sim.state import Avatar
+from game.wire import DEFAULT_COLORS, Person, clean_color, clean_name
+from net.envelope import WireError
+from net.replication import Archetype, Mirror, Update
+
+SLOTS: Final = 4096
+"""entities that a room may have"""
+_ARCHETYPES: Final[dict[str, Archetype]] = {AVATAR: lambda entity: {}}
+
+
+@dataclass(slots=True)
+class News:
+    """What one frame says."""
+
+    time: float
+    """the room's, seconds"""
+    own: Avatar | None
+    """our own avatar after our command `last_seq`; None where we have none yet"""
+    last_seq: int
+    gone: list[str] = field(default_factory=list)
+    """who has left, by peerId"""
+    moved: dict[str, Pose] = field(default_factory=dict)
+    """who came, moved, or is told anew, and where they are"""
+
+
+class Mirrored:
+    """The entities of a room at one client. Frames in their order in, news out."""
+
+    def __init__(self) -> None:
+        self._mirror = Mirror(SCHEMA, _ARCHETYPES, slots=SLOTS)
+        self._names: dict[int, str] = {}
+        self.people: dict[str, Person] = {}
+        """who is here, by peerId; another object whenever anything in it changes"""
+
+    @property
+    def needs_resync(self) -> bool:
+        """A frame could not be used: the authority has to tell us everything anew."""
+        return self._mirror.needs_resync
+
+    def take(self, frame: bytes) -> News | None:
+        """Take in a binary message. None for one that says nothing, or cannot be right (see `needs_resync`)."""
+        mirror = self._mirror
+        update = mirror.apply(frame)
+        if update is None:
+            return None
+        try:
+            own = unpack_own(mirror.private) if mirror.private else None
+        except WireError:
+            return None  # the frame is whole, so its sender meant it: an authority of another game
+        news = News(update.tick / TICK_RATE, own, mirror.acknowledged)
+        news.gone = [self._names.pop(entity) for entity in update.despawned]
+        for entity in update.spawned:
+            self._names[entity] = self._name(entity)
+        self._meet(update, news.gone)
+        self._follow(update, news)
+        return news
+
+    def _name(self, entity: int) -> str:
+        """The peerId of an entity; for what nobody plays, a name that no peer can have."""
+        return str(self._mirror.get(entity, PLAYER, "peer")) if self._mirror.has(entity, PLAYER) else f"\0{entity}"
+
+    def _meet(self, update: Update, gone: list[str]) -> None:
+        mirror = self._mirror
+        slots = np.union1d(_both(update, PLAYER), _both(update, LINK))
+        if not (gone or len(slots)):
+            return
+        people = {name: person for name, person in self.people.items() if name not in gone}
+        for entity in mirror.ids[slots].tolist():
+            if mirror.has(entity, PLAYER):
+                name, color, away = (mirror.get(entity, PLAYER, key) for key in ("name", "color", "away"))
+                people[self._names[entity]] = Person(
+                    clean_name(name),
+                    clean_color(f"#{color:06x}", DEFAULT_COLORS[entity % len(DEFAULT_COLORS)]),
+                    float(mirror.get(entity, LINK, "rtt")) if mirror.has(entity, LINK) else None,
+                    away,
+                )
+        self.people = people
+
+    def _follow(self, update: Update, news: News) -> None:
+        mirror, slots = self._mirror, _both(update, AVATAR)
+        fields = [mirror.values(AVATAR, name, slots).tolist() for name in ("x", "y", "z", "yaw", "dashing")]
+        names = self._names
+        news.moved = {
+            names[entity]: Pose(*values) for entity, *values in zip(mirror.ids[slots].tolist(), *fields, strict=True)
+        }
+
+
+def _both(update: Update, component: str) -> NDArray[np.int32]:
+    """The slots whose component came or changed."""
+    return np.concatenate([update.added.get(component, _NONE), update.changed.get(component, _NONE)])
+
+
+_NONE: Final = np.zeros(0, np.int32)

@@ -1,0 +1,78 @@
+"""Replica: a room's world for the players that take binary frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PLAYER, REACH, SCHEMA, pack_own
+from game.sim.constants import UNIT
+from game.sim.state import Avatar
+from game.wire import Person
+from net.replication import Authority
+from server.engine import Frame, binary_frame
+
+_MIDDLE: Final = REACH * UNIT // GHOST_STEP
+_HALF: Final = GHOST_STEP // 2
+
+
+class Replica:
+    """One entity for each player; its row is the player's slot."""
+
+    def __init__(self, capacity: int) -> None:
+        self._authority = Authority(SCHEMA, capacity, heartbeat=1)
+        self._entities: dict[int, int] = {}
+        columns = [self._authority.column(AVATAR, field) for field in ("x", "y", "z", "yaw", "dashing")]
+        self._x, self._y, self._z, self._yaw, self._dashing = columns
+
+    @property
+    def listeners(self) -> list[int]:
+        """The numbers of who takes binary frames."""
+        return self._authority.connections
+
+    def enter(self, peer_id: str, number: int) -> int:
+        """A new player: the slot that is his, the lowest free one. `number` names his connection, 0 if he has none.
+
+        RuntimeError where no slot is free.
+        """
+        entity = self._authority.spawn(AVATAR, owner=number, avatar={}, player={"peer": peer_id})
+        slot = self._authority.slot(entity)
+        self._entities[slot] = entity
+        return slot
+
+    def leave(self, slot: int) -> None:
+        """A player has left."""
+        entity = self._entities.pop(slot)
+        self._authority.detach(self._authority.owner_of(entity))
+        self._authority.despawn(entity)
+
+    def introduce(self, slot: int, person: Person) -> None:
+        """Who he is, now."""
+        entity, authority = self._entities[slot], self._authority
+        authority.set(entity, PLAYER, name=person.name, color=int(person.color[1:], 16), away=person.away)
+        if person.rtt_ms is not None:
+            authority.add(entity, LINK, rtt=round(person.rtt_ms))
+
+    def listen(self, number: int, send: Callable[[Frame], None]) -> None:
+        """Send binary frames from now on. His greeting was found to be right."""
+        self._authority.attach(number, lambda data: send(binary_frame(data)))
+        self._authority.greet(number, SCHEMA.greeting())
+
+    def resync(self, number: int) -> None:
+        """Tell him everything anew."""
+        self._authority.resync(number)
+
+    def acknowledge(self, number: int, avatar: Avatar, seq: int) -> None:
+        """What his next frame says to him alone: his avatar as it is after his command `seq`."""
+        self._authority.tell(number, pack_own(avatar))
+        self._authority.acknowledge(number, seq)
+
+    def sample(self, tick: int, avatars: dict[int, Avatar]) -> None:
+        """Send what is new in the avatars by slot, which stand at `tick`."""
+        slots = list(avatars)
+        self._x[slots] = [(avatar.x + _HALF) // GHOST_STEP + _MIDDLE for avatar in avatars.values()]
+        self._y[slots] = [(avatar.y + _HALF) // GHOST_STEP for avatar in avatars.values()]
+        self._z[slots] = [(avatar.z + _HALF) // GHOST_STEP + _MIDDLE for avatar in avatars.values()]
+        self._yaw[slots] = [(avatar.yaw + GHOST_TURN // 2) // GHOST_TURN & 1023 for avatar in avatars.values()]
+        self._dashing[slots] = [avatar.dash_ticks > 0 for avatar in avatars.values()]
+        self._authority.sample(tick)
