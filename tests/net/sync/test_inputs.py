@@ -445,3 +445,8 @@ def test_a_reserve_is_filled_anew_after_a_dry_buffer_and_what_is_beyond_it_is_ca
 def test_the_last_commands_of_a_player_don_t_wait_for_more() -> None:
     buffer: InputBuffer[int] = InputBuffer(depth=3)
     assert play(buffer, [[1], [], [], [], []]) == [[], [], [], [1], []]
+
+
+def test_a_burst_ends_the_wait_for_good() -> None:
+    buffer: InputBuffer[int] = InputBuffer(depth=2, catch_up=1)
+    assert play(buffer, [[1, 2, 3], [], [], []]) == [[1], [2], [3], []]
