@@ -7,7 +7,8 @@ Players walk in one of eight directions, another one every 0.3 to 1.5 s, walls o
 the players in each tick); in "bunched" none to three a tick, of one or two ticks. `plain`, `columns` and `chosen` are a
 `Crowd` that always, never or as it likes holds objects; `step` is the reference that also finds events. All run the
 same commands in turn, tick by tick, are compared at the end, and are measured as the median of their ticks, in µs per
-avatar and tick. `packed` and `read` are the bytes of all avatars, and five fields of them.
+avatar and tick. Before each the caches are filled with other things, as they are in a server that ticks now and then.
+`packed` and `read` are the bytes of all avatars, and five fields of them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from statistics import median
+from typing import TypeVar
 
 import numpy as np
 
@@ -32,6 +35,7 @@ SIZES = (4, 8, 12, 16, 24, 32, 50, 100, 200, 400)
 READ = ("x", "y", "z", "yaw", "dash_ticks")
 NEVER = 1_000_000
 
+T = TypeVar("T")
 Commands = Mapping[int, Sequence[Command]]
 
 
@@ -68,6 +72,16 @@ def bunches_of(players: list[Player], tick: int) -> Commands:
     }
 
 
+_ELSEWHERE = np.zeros(1 << 19)
+_OTHERS = [{"key": number, "value": str(number)} for number in range(2_000)]
+
+
+def do_something_else() -> None:
+    """Read as much memory as the nearest caches hold, by numpy and by the interpreter."""
+    _ELSEWHERE.sum()
+    json.dumps(_OTHERS)
+
+
 def measure(size: int, ticks: int, commands_of: Callable[[list[Player], int], Commands]) -> dict[str, float]:
     players = [Player(number) for number in range(size)]
     crowds = {
@@ -82,22 +96,21 @@ def measure(size: int, ticks: int, commands_of: Callable[[list[Player], int], Co
             crowd.spawn(slot)
     spent: dict[str, list[float]] = {name: [] for name in (*crowds, "step", "packed", "read")}
     fields = [np.zeros(size, np.int64) for _ in READ]
+
+    def timed(name: str, work: Callable[[], T]) -> T:
+        do_something_else()
+        started = time.perf_counter()
+        result = work()
+        spent[name].append(time.perf_counter() - started)
+        return result
+
     for tick in range(ticks):
         commands = commands_of(players, tick)
         for name, crowd in crowds.items():
-            started = time.perf_counter()
-            crowd.advance(commands)
-            spent[name].append(time.perf_counter() - started)
-        started = time.perf_counter()
-        world, _ = step(world, commands, CROSSFIRE)
-        spent["step"].append(time.perf_counter() - started)
-        started = time.perf_counter()
-        crowds["chosen"].packed()
-        spent["packed"].append(time.perf_counter() - started)
-        started = time.perf_counter()
-        for field, out in zip(READ, fields, strict=True):
-            crowds["chosen"].read(field, out)
-        spent["read"].append(time.perf_counter() - started)
+            timed(name, partial(crowd.advance, commands))
+        world, _ = timed("step", partial(step, world, commands, CROSSFIRE))
+        timed("packed", crowds["chosen"].packed)
+        timed("read", lambda: [crowds["chosen"].read(*each) for each in zip(READ, fields, strict=True)])
     for name, crowd in crowds.items():
         assert crowd.world() == world, f"{name} is not what step makes of it"
     return {name: round(median(times) * 1e6 / size, 3) for name, times in spent.items()}

@@ -30,7 +30,7 @@ from game.sim.movement import dash_velocity, move_tick, shorten
 from game.sim.state import Avatar
 from game.sim.walls import Integers, walls
 
-FEW: Final = 8
+FEW: Final = 24
 """fewer moves than this are made one by one: columns cost more than they save"""
 
 _OWN: Final = np.dtype(
@@ -61,10 +61,9 @@ _JUMP_SPEED: Final = np.array(JUMP_SPEED, np.int64)
 _RATES: Final = np.array([AIR_FRICTION, AIR_ACCELERATION, GROUND_FRICTION, GROUND_ACCELERATION], np.int64)
 """by 2 * on the ground + pushing somewhere"""
 _RATES_SQUARED: Final = _RATES * _RATES
-_WISH: Final = np.array(
-    [math.trunc(d * RUN_SPEED / DIRECTION) for d in (*range(DIRECTION + 1), *range(-DIRECTION, 0))], np.int64
-)
-"""speed that a push of this size wishes for; a negative push counts from the end"""
+_DIRECTION: Final = np.array(DIRECTION, np.int64)
+_WISH: Final = np.array([math.trunc(d * RUN_SPEED / DIRECTION) for d in range(-DIRECTION, DIRECTION + 1)], np.int64)
+"""by DIRECTION + push: the speed that it wishes for"""
 
 
 class Batch:
@@ -100,9 +99,6 @@ class Batch:
 
     def __getitem__(self, row: int) -> Avatar:
         return _avatar(self.state[:, row].tolist())
-
-    def __setitem__(self, row: int, avatar: Avatar) -> None:
-        self.state[:, row] = msgspec.structs.astuple(avatar)
 
     def avatars(self) -> list[Avatar]:
         """All avatars, in order of rows."""
@@ -154,11 +150,13 @@ class Batch:
 
     def _move_few(self, rows: Sequence[int], commands: Sequence[Command]) -> None:
         """One tick of each command, of the avatar in the row beside it, one by one."""
-        moved: dict[int, Avatar] = {}
+        if not rows:
+            return
+        who = sorted(set(rows))
+        moved = dict(zip(who, map(_avatar, self.state.take(who, axis=1).T.tolist()), strict=True))
         for row, command in zip(rows, commands, strict=True):
-            moved[row] = move_tick(moved[row] if row in moved else self[row], command, self._arena)
-        for row, avatar in moved.items():
-            self[row] = avatar
+            moved[row] = move_tick(moved[row], command, self._arena)
+        self.state[:, who] = np.array([msgspec.structs.astuple(moved[row]) for row in who], np.int64).T
 
     def _move_some(self, rows: NDArray[np.intp], columns: Integers) -> None:
         """One tick of these rows, by a command each; the others stand still."""
@@ -213,7 +211,7 @@ def _step(push: Integers, velocity: Integers, grounded: NDArray[np.bool_]) -> In
     pushing = (push[0] | push[1]) != _ZERO
     surface = grounded.view(np.uint8) * _TWO
     surface += pushing.view(np.uint8)
-    gap = _WISH.take(push, mode="wrap")
+    gap = _WISH.take(push + _DIRECTION, mode="clip")
     gap -= velocity
     squares = gap * gap
     square = squares[0]
