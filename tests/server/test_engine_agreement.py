@@ -196,6 +196,23 @@ def test_engines_say_the_same_of_frames_that_come_alone_and_of_frames_that_come_
     assert (together, same_data, same_end, same_closed) == (messages, data, end, closed)
 
 
+@pytest.mark.parametrize("opcode", [1, 2])
+def test_a_short_frame_that_comes_alone_is_no_message_within_another(opcode):
+    odd, after = frame(opcode, b"odd", True, 0, True), frame(0, b"second", True, 0, True)
+    messages, (data, _, end), _ = agree([frame(1, b"first half,", False, 0, True), odd, after])
+    assert (messages, data) == ([], [])
+    assert end[:3] == b"\x88" + struct.pack(">H", 1002)
+
+
+def test_a_short_frame_that_comes_alone_waits_for_the_long_read_before_it():
+    size = 122  # what is parsed in one turn ends with a whole frame then
+    expected = [(bytes([number]) * size, True) for number in range(150)]
+    said = [frame(2, message, True, 0, True) for message, _ in expected]
+    messages, _, _ = agree([b"".join(said[:-1]), said[-1]])
+    assert 0 < len(messages) < 150, "the connection is cut before all has been read"
+    assert messages == expected[: len(messages)]
+
+
 @pytest.mark.parametrize("cut", range(1, 17))
 @pytest.mark.parametrize("opcode", [1, 2])
 @pytest.mark.parametrize("fin", [True, False])
