@@ -20,14 +20,14 @@ FIRST: Final = 8
 """snapshots that it takes to know anything: before that the longest delay is the wise one"""
 QUANTILE: Final = 0.98
 """the share of the snapshots that are waited for"""
-MARGIN: Final = 0.015
-"""seconds on top: a snapshot is found up to a frame after it came"""
-LONGEST: Final = 0.2
+RELEASE: Final = 0.1
+"""how fast it is believed that the way has become better, in seconds a second: playback is faster by no more than this"""
+LONGEST: Final = 0.22
 """seconds behind the fastest way: to wait even longer for what is late costs more than to guess it"""
 SPAN: Final = 1.7
 """intervals of delay at least: most of the gap is bridged that a lost snapshot leaves"""
 OVERDUE: Final = 1.5
-"""intervals by which a snapshot is overdue before that counts as lateness; less is a lost one"""
+"""intervals by which a snapshot is overdue before a stall is feared; less is a lost one"""
 
 
 class Quantiles:
@@ -61,11 +61,13 @@ class Quantiles:
 class Lateness:
     """What the times of snapshots tell about their way. All times are finite seconds."""
 
-    __slots__ = ("_gaps", "_transits", "newest")
+    __slots__ = ("_arrived", "_awaited", "_gaps", "_transits", "newest")
 
     def __init__(self) -> None:
         self._transits = Quantiles()
         self._gaps = Quantiles()
+        self._awaited = -math.inf
+        self._arrived = math.inf
         self.newest = -math.inf
         """the latest sender's time that has come; -inf before the first"""
 
@@ -76,6 +78,17 @@ class Lateness:
             if self.newest > -math.inf:
                 self._gaps.add(arrived, sent - self.newest)
             self.newest = sent
+        released = self._awaited - RELEASE * max(0.0, arrived - self._arrived)
+        self._awaited = max(self._transits.at(QUANTILE), min(released, self.fastest + LONGEST))
+        self._arrived = arrived
+
+    @property
+    def awaited(self) -> float:
+        """The lateness that is waited for: the quantile, from which it comes down no faster than by RELEASE.
+
+        It is the transit that comes down. When the whole way has changed, that is found in `fastest` and here at once.
+        """
+        return self._awaited - self.fastest
 
     @property
     def fastest(self) -> float:
@@ -98,11 +111,10 @@ class Lateness:
     def delay(self, now: float) -> float:
         """How far behind the fastest way to play: then there are snapshots on either side, nearly always.
 
-        At most LONGEST. A snapshot that is long overdue counts before it comes: it will have been that late at least.
+        At most LONGEST, and that at once if a snapshot is long overdue and later than what is waited for anyway: nobody
+        knows when it comes, and to fall back costs least while there is nothing to show.
         """
-        if len(self._transits) < FIRST:
+        awaited, interval = self.awaited, self.interval
+        if len(self._transits) < FIRST or self.overdue(now) > max(awaited, OVERDUE * interval):
             return LONGEST
-        late, overdue = self.quantile(QUANTILE), self.overdue(now)
-        if overdue > OVERDUE * self.interval and overdue > late:
-            late = overdue
-        return min(LONGEST, max(late + self.interval + MARGIN, SPAN * self.interval))
+        return min(LONGEST, max(awaited + interval, SPAN * interval))

@@ -14,14 +14,14 @@ from typing import Final
 from net.sync.lateness import Lateness
 
 FASTER: Final = 0.5
-"""how much faster than real time it plays at most, to catch up: a fifth for each 50 ms that it is behind"""
-SLOWER: Final = 0.25
-"""how much slower at most, to fall back"""
-APPROACH: Final = 0.25
+"""how much faster than real time it plays at most, to catch up: with a wrong guess to make good at once, more would look like a jump"""
+SLOWER: Final = 0.75
+"""how much slower at most, to fall back: the sooner a stall is ridden out, the less of it is a guess"""
+APPROACH: Final = 0.1
 """seconds after which 1/e is left of a small distance to where it should be"""
 SNAP: Final = 1.0
 """seconds: from farther behind than this it jumps forward"""
-HORIZON: Final = 0.4
+HORIZON: Final = 0.5
 """seconds beyond the newest snapshot that are never reached"""
 EASE: Final = 0.3
 """the last seconds of them, in which it slows down"""

@@ -13,7 +13,7 @@ S = TypeVar("S")
 
 LIMIT: Final = 64
 """snapshots kept"""
-BRIDGE: Final = 1.5
+BRIDGE: Final = 1.35
 """how long the way from a wrong guess back to the truth takes, in times of what was guessed. Whoever was guessed to go
 on at speed v and has turned back is 2 v t away after t seconds, and so comes back at up to v + 2 v / BRIDGE"""
 
