@@ -4,10 +4,10 @@
     python benchmarks/motion.py TRACE.json > display.json
 
 The report makes its own traces (60 s at 6 units a second, 20 snapshots a second, abrupt turns), plays each at 60 frames
-a second, and prints a table: our adaptive playback beside what it replaces, a buffer that shows snapshots 120 ms after
-they arrive. Each number is the median of the seeds, with the worst seed in brackets. The other use plays a trace from
-elsewhere: {durationMs, snapshots: [{sendTime, arriveTime, x, y}, ...] in the order of arrival}, in ms, and prints
-{player, frames: [[now, x, y, shownTime, targetTime], ...]}.
+a second, and prints a table: our adaptive playback beside Mirror's, and beside what it replaces, a buffer that shows
+snapshots 120 ms after they arrive. Each number is the median of the seeds, with the worst seed in brackets. The other
+use plays a trace from elsewhere: {durationMs, snapshots: [{sendTime, arriveTime, x, y}, ...] in the order of arrival},
+in ms, and prints {player, frames: [[now, x, y, shownTime, targetTime], ...]}.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.mirror import MirrorPlayback
 from net.sync.playback import Playback
 from net.sync.snapshots import SnapshotBuffer
 from net.sync.track import Track
@@ -225,6 +226,19 @@ def buffered(trace: Trace) -> list[tuple[float, ...]]:
     return log
 
 
+def mirror(trace: Trace) -> list[tuple[float, ...]]:
+    """The other yardstick."""
+    playback = MirrorPlayback()
+    log: list[tuple[float, ...]] = []
+    for now, arrivals in frames(trace):
+        for sent, _, x, y in arrivals:
+            playback.push(now, (x, y, sent))
+        found = playback.step(FRAME)
+        if found is not None:
+            log.append((now, *glide(*found)))
+    return log
+
+
 # -- measures
 
 
@@ -249,7 +263,7 @@ def report(seeds: list[int]) -> None:
     print("| --- | --- | --: | --: | --: | --: | --: |")
     for way in WAYS:
         traces = [make_trace(way, seed) for seed in seeds]
-        for player in (buffered, adaptive):
+        for player in (buffered, mirror, adaptive):
             columns = zip(*(measure(trace, player(trace)) for trace in traces), strict=True)
             cells = (
                 f"{median(column):.{places}f} ({max(column):.{places}f})"

@@ -21,7 +21,7 @@ FIRST: Final = 8
 QUANTILE: Final = 0.98
 """the share of the snapshots that are waited for"""
 RELEASE: Final = 0.1
-"""how fast it is believed that the way has become better, in seconds a second: playback is faster by no more than this"""
+"""seconds a second by which it is believed that the way has become better: playback is no faster for it than this"""
 LONGEST: Final = 0.22
 """seconds behind the fastest way: to wait even longer for what is late costs more than to guess it"""
 SPAN: Final = 1.7

@@ -14,7 +14,7 @@ from typing import Final
 from net.sync.lateness import Lateness
 
 FASTER: Final = 0.5
-"""how much faster than real time it plays at most, to catch up: with a wrong guess to make good at once, more would look like a jump"""
+"""how much faster than real time it plays at most, to catch up; making good a wrong guess, more looks like a jump"""
 SLOWER: Final = 0.75
 """how much slower at most, to fall back: the sooner a stall is ridden out, the less of it is a guess"""
 APPROACH: Final = 0.1

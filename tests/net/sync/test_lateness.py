@@ -101,7 +101,7 @@ def test_one_that_is_seconds_late_does_no_more_harm_than_one_later_than_the_long
 
 
 def test_another_way_is_no_reason_to_play_later_or_earlier() -> None:
-    """100 ms longer for ever: that is lateness until the last one on the old way is forgotten, and then the way itself."""
+    """100 ms longer for ever: lateness, until the last one on the old way is forgotten, and then the way itself."""
     lateness, played = stream([0.05] * 100), []
     for i in range(100, 700):
         lateness.add(i * INTERVAL, i * INTERVAL + 0.15)
