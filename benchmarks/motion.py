@@ -276,7 +276,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace", type=Path, nargs="?", help="a trace to be played")
     parser.add_argument("--report", action="store_true", help="measure on traces of our own")
-    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(101, 111)))
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(2001, 2021)))
     options = parser.parse_args()
     if options.report == (options.trace is not None):
         parser.error("give either a trace or --report")
