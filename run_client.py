@@ -15,25 +15,27 @@ import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
-from urllib.parse import urlsplit
 
 import msgspec
 
+from game.arguments import parser
+from game.session.base import Role
 from game.session.crew import TURN_RATE, Crew
 from game.session.headless import HeadlessOnline, HeadlessPeer
 from game.session.match import Match
+from game.session.offline import HostSession, OfflineSession
 from game.session.online import OnlineSession
 from game.session.peer import PeerSession
 from game.session.pilot import BotPilot
-from game.wire import DEFAULT_COLORS, NAME_LIMIT, clean_color, clean_name
+from game.wire import NAME_LIMIT, clean_name
 from net.clock import MonotonicClock, Pacer, ProcessClock
 from net.transport.base import Transport
 from net.transport.broadcast import BroadcastTransport, TransportUnavailableError
-from net.transport.conditioner import Conditions, parse_conditions
 from net.transport.websocket import RetryPolicy, WebSocketTransport
+from server.hosted import HostedServer, HostingError
+from server.local import LocalServer
 
 NAMES = ("Astra", "Nova", "Kestrel", "Quark", "Comet", "Lynx", "Wren", "Odin", "Iris", "Onyx", "Vega", "Rook")
-MOST_BOTS = 200
 CORNER = (40, 60)
 """pixels from the screen's edge at which the demo's windows stand"""
 HERE = Path(__file__).resolve().parent
@@ -45,55 +47,24 @@ class Mistake(Exception):  # noqa: N818 - it is the person's, not an error of ou
 
 def main(argv: list[str] | None = None) -> int:
     """Run the client; the exit code says how it went: 0 well, 1 somebody was kept out, 2 a mistake in the call."""
-    arguments = _parser().parse_args(argv)
-    alone = arguments.connect is None and arguments.relay is None and arguments.channel is None
+    arguments = parser().parse_args(argv)
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     try:
         if arguments.bot or arguments.bots is not None:
-            if alone:
+            if not (arguments.connect or arguments.relay or arguments.channel):
                 raise Mistake(
                     "bots need somebody to play with: add --connect ws://HOST:PORT/ROOM, --relay or --channel."
                 )
             return _run_bots(arguments)
-        with _demo(arguments) if alone else contextlib.nullcontext(arguments.connect) as url:
+        if arguments.opponents is not None and (arguments.connect or arguments.relay or arguments.channel):
+            raise Mistake("--opponents live where this program runs the match: --offline, --host or --demo.")
+        with _server(arguments) as url:
             return _run_window(arguments, url)
     except Mistake as mistake:
         print(f"lagtag: {mistake}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 0
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lagtag", description="Laser tag that shows its netcode.")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument("--demo", action="store_true", help="a server and a second window of its own (the default)")
-    where.add_argument("--connect", metavar="URL", type=_address, help="play on the server at ws://HOST:PORT/ROOM")
-    where.add_argument("--relay", metavar="URL", type=_address, help="play without an authority in a relay's room")
-    where.add_argument("--channel", metavar="NAME", help="play without any server: windows on this machine")
-    parser.add_argument("--name", help="what the others call you")
-    parser.add_argument("--color", type=_color, help="your colour, #rrggbb")
-    parser.add_argument(
-        "--net",
-        metavar="CONDITIONS",
-        type=_network,
-        default=(Conditions(), 0),
-        help="a bad network, each way: latency=80,jitter=20,loss=0.02,seed=1 (ms), or a preset such as '4G'",
-    )
-    bots = parser.add_mutually_exclusive_group()
-    bots.add_argument("--bot", action="store_true", help="no window: a bot plays, and prints what it saw as JSON")
-    bots.add_argument("--bots", metavar="N", type=_bots, help="no window: N bots play, and print one summary as JSON")
-    parser.add_argument("--seconds", type=_seconds, help="stop after this time")
-    parser.add_argument("--autopilot", action="store_true", help="a bot plays in the window, until F9")
-    parser.add_argument("--size", type=_size, default=(1280, 720), metavar="WxH", help="the window's size")
-    parser.add_argument("--fps", type=_fps, default=0.0, help="frames a second (default: the display's rate)")
-    parser.add_argument("--software", action="store_true", help="draw without a GPU, as on machines that have none")
-    parser.add_argument("--screenshots", type=Path, default=Path("screenshots"), help="where F12 saves pictures")
-    parser.add_argument("--log", choices=("json",), help="print what the window shows, one JSON object a second")
-    parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end with whoever holds the other end of standard input"
-    )
-    return parser
 
 
 def _run_bots(arguments: argparse.Namespace) -> int:
@@ -150,7 +121,7 @@ def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
     clock = MonotonicClock()
     session = _session(arguments, url, name, clock)
     try:
-        scene = PlayScene(session, _title(arguments), _seed(name), autopilot=arguments.autopilot)
+        scene = PlayScene(session, _title(arguments, session.role), _seed(name), autopilot=arguments.autopilot)
         app = App(surface, scene, clock, arguments.screenshots, arguments.fps, software=software)
         if arguments.until_stdin_closes:
             _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
@@ -166,18 +137,13 @@ def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
 def _session(
     arguments: argparse.Namespace, url: str | None, name: str, clock: MonotonicClock, bot: int | None = None
 ) -> Match:
-    """The match that the arguments ask for: at an authority's `url`, in a relay's room, or on a channel.
+    """The match that the arguments ask for: at an authority's `url`, with nobody, in a relay's room, or on a channel.
 
     For a window, or for the headless player with the number `bot`, who meets bad luck of his own.
     """
     network, seed = arguments.net
     where: str = arguments.channel or arguments.relay or url or ""
-    kind: type[Match]
-    if bot is None:
-        kind = OnlineSession if url is not None else PeerSession
-    else:
-        kind = HeadlessOnline if url is not None else HeadlessPeer
-        seed += bot
+    options = {"name": name, "color": arguments.color or "", "network": network, "seed": seed + (bot or 0)}
 
     def connect() -> Transport:
         if arguments.channel is not None:
@@ -185,25 +151,58 @@ def _session(
         return WebSocketTransport(where, policy=RetryPolicy.backoff(), queue_while_away=False, clock=clock)
 
     try:
-        return kind(connect, clock, name=name, color=arguments.color or "", network=network, seed=seed, where=where)
-    except TransportUnavailableError as error:
+        if arguments.offline:
+            server = LocalServer(clock, bots=7 if arguments.opponents is None else arguments.opponents)
+            return OfflineSession(server, clock, where="this machine", **options)
+        kind: type[Match]
+        if bot is not None:
+            kind = HeadlessOnline if url is not None else HeadlessPeer
+        elif arguments.host is not None:
+            kind = HostSession
+        else:
+            kind = OnlineSession if url is not None else PeerSession
+        return kind(connect, clock, where=where, **options)
+    except (TransportUnavailableError, ValueError) as error:
         raise Mistake(str(error)) from error
 
 
-def _title(arguments: argparse.Namespace) -> str:
+def _title(arguments: argparse.Namespace, role: Role) -> str:
     """What kind of game this is, for the screen."""
-    if arguments.channel is not None:
-        return "no server: a channel"
-    if arguments.relay is not None:
-        return "no authority: a relay"
-    return "authoritative server"
+    if role is Role.PEER:
+        return "no server: a channel" if arguments.channel is not None else "no authority: a relay"
+    return f"{role} on port {arguments.host}" if role is Role.HOST else str(role)
+
+
+def _server(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[str | None]:
+    """The url of the authority to play on, for as long as that is here; None to play without one, or offline."""
+    if arguments.host is not None:
+        return _hosted(arguments)
+    somewhere = (arguments.connect, arguments.relay, arguments.channel, arguments.offline or None)
+    return _demo(arguments) if somewhere == (None,) * 4 else contextlib.nullcontext(arguments.connect)
+
+
+@contextlib.contextmanager
+def _hosted(arguments: argparse.Namespace) -> Iterator[str]:
+    """A server in a thread of this program."""
+    try:
+        server = HostedServer(arguments.host, bots=arguments.opponents or 0)
+    except HostingError as error:
+        raise Mistake(str(error)) from error
+    try:
+        arguments.host = server.port
+        for address in server.addresses if arguments.log is None else ():
+            print(f"others join with: lagtag --connect {address}", flush=True)
+        yield server.url
+    finally:
+        server.close()
 
 
 @contextlib.contextmanager
 def _demo(arguments: argparse.Namespace) -> Iterator[str]:
     """A server on a free port and a second window. Both end with us: they hold the other end of a pipe of ours."""
+    flags = ["--port", "0", "--log", "json", "--bots", str(arguments.opponents or 0)]
     with contextlib.ExitStack() as children:
-        server = _child(children, "run_server.py", "--port", "0", "--log", "json", stdout=subprocess.PIPE)
+        server = _child(children, "run_server.py", *flags, stdout=subprocess.PIPE)
         assert server.stdout is not None
         line = server.stdout.readline()
         if not line:
@@ -271,61 +270,6 @@ def _name(arguments: argparse.Namespace) -> str:
 
 def _seed(name: str) -> int:
     return zlib.crc32(name.encode())
-
-
-def _address(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("ws", "wss") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except ValueError:
-        good = False
-    if not good:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an address like ws://192.168.1.5:8788/room")
-    return text
-
-
-def _color(text: str) -> str:
-    if not (color := clean_color(text, "")):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a colour like {DEFAULT_COLORS[0]}, or too dark to be seen")
-    return color
-
-
-def _network(text: str) -> tuple[Conditions, int]:
-    try:
-        return parse_conditions(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
-def _bots(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MOST_BOTS):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bots from 1 to {MOST_BOTS}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    return _number(text, 0.1, 1e6)
-
-
-def _fps(text: str) -> float:
-    return _number(text, 10, 1000)
-
-
-def _number(text: str, least: float, most: float) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from {least:g} to {most:g}")
-    return value
-
-
-def _size(text: str) -> tuple[int, int]:
-    width, _, height = text.partition("x")
-    if not (width.isdigit() and height.isdigit() and 640 <= int(width) <= 8192 and 400 <= int(height) <= 8192):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a size like 1280x720 (at least 640x400)")
-    return int(width), int(height)
 
 
 if __name__ == "__main__":

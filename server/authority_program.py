@@ -21,7 +21,7 @@ PORT: Final = 8788
 class AuthorityService(Service):
     """The authority and its ticks."""
 
-    def __init__(self, log: Log, world_rate: float, bots: int, log_positions: bool) -> None:
+    def __init__(self, log: Log, *, world_rate: float = 20.0, bots: int = 0, log_positions: bool = False) -> None:
         self._clock = MonotonicClock()
         self._authority = Authority(self._clock, log, world_rate=world_rate, bots=bots, log_positions=log_positions)
         super().__init__(self._authority, Limits(max_size=MAX_SIZE))
@@ -49,7 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--log-positions", action="store_true", help="log where everybody is, once a second")
     options = parser.parse_args(arguments)
     return run(
-        parser, options, lambda log: AuthorityService(log, options.world_rate, options.bots, options.log_positions)
+        parser,
+        options,
+        lambda log: AuthorityService(
+            log, world_rate=options.world_rate, bots=options.bots, log_positions=options.log_positions
+        ),
     )
 
 

@@ -20,6 +20,10 @@ class Log(Protocol):
         ...
 
 
+def unheard(event: str, /, **fields: Any) -> None:
+    """The log of a server whose player is the only one to ask."""
+
+
 def json_line(event: str, fields: Mapping[str, Any]) -> str:
     """One event as a JSON object in pure ASCII, so that every pipe and terminal can take it."""
     return json.dumps({"event": event, **fields}, separators=(",", ":"))

@@ -23,7 +23,8 @@ from server.websockets_engine import serve
 
 HARD_STOP: Final = 2.0
 """seconds from a signal to the end of the process, whatever is stuck"""
-_EVERYWHERE: Final = ("0.0.0.0", "::")
+EVERYWHERE: Final = ("0.0.0.0", "::")
+"""all addresses of a machine"""
 
 
 class Service:
@@ -98,11 +99,12 @@ def run(parser: Parser, options: argparse.Namespace, prepare: Callable[[Log], Se
 async def _run(prog: str, options: argparse.Namespace, engine: Engine, service: Service, log: LineLog) -> int:
     stop = asyncio.Event()
     _stop_on_signals(stop)
-    hosts = _EVERYWHERE if options.lan else (options.host,)
+    hosts = EVERYWHERE if options.lan else (options.host,)
     try:
         listener = await serve(service.handler, hosts, options.port, service.limits, kind=engine.connection)
     except (OSError, ValueError) as error:
-        sys.stderr.write(f"{prog}: {_sentence(error, options)}\n")
+        host = "all addresses" if options.lan else options.host
+        sys.stderr.write(f"{prog}: {fault_of(error, host, options.port)}\n")
         return 2
     _announce(options, engine, listener, log)
     service.start()
@@ -120,14 +122,14 @@ async def _run(prog: str, options: argparse.Namespace, engine: Engine, service: 
 
 def _announce(options: argparse.Namespace, engine: Engine, listener: Listener, log: Log) -> None:
     port = listener.port
-    if options.lan or options.host in _EVERYWHERE:
-        urls = [url_of(address, port) for address in _lan_addresses()]
+    if options.lan or options.host in EVERYWHERE:
+        urls = [url_of(address, port) for address in lan_addresses()]
         log("listening", url=url_of("127.0.0.1", port), port=port, engine=engine.name, addresses=urls)
     else:
         log("listening", url=url_of(options.host, port), port=port, engine=engine.name)
 
 
-def _lan_addresses() -> list[str]:
+def lan_addresses() -> list[str]:
     """This machine's addresses that others can reach, the one towards the internet first."""
     found: list[str] = []
     for family, target in ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1")):
@@ -182,14 +184,14 @@ def _any_text(stream: TextIO) -> TextIO:
     return stream
 
 
-def _sentence(error: OSError | ValueError, options: argparse.Namespace) -> str:
-    host = "all addresses" if options.lan else options.host
+def fault_of(error: OSError | ValueError, host: str, port: int) -> str:
+    """Why a server cannot listen on that port of `host`, in one sentence."""
     if isinstance(error, socket.gaierror | ValueError):
         return f"there is no host {host!r}."
     if error.errno == errno.EADDRINUSE:
-        return f"port {options.port} on {host} is in use; stop what uses it, or choose another with --port."
+        return f"port {port} on {host} is in use; stop what uses it, or choose another with --port."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is not an address of this machine."
     if error.errno == errno.EACCES:
-        return f"you may not listen on port {options.port}; choose one from 1024 on with --port."
-    return f"cannot listen on port {options.port} of {host}: {error.strerror or error}."
+        return f"you may not listen on port {port}; choose one from 1024 on with --port."
+    return f"cannot listen on port {port} of {host}: {error.strerror or error}."

@@ -12,7 +12,7 @@ import pygame
 from game.controls.gamepad import Gamepad
 from game.controls.held import Held
 from game.controls.human import HumanPilot
-from game.session.base import Frame, Link, Pilot, RemoteMotion, Session
+from game.session.base import Frame, Link, Pilot, RemoteMotion, Role, Session
 from game.session.pilot import BotPilot
 from game.view.overlay import Overlay
 from game.view.play import PlayView
@@ -30,7 +30,7 @@ class PlayScene:
 
     def __init__(self, session: Session, title: str, bot_seed: int, *, autopilot: bool = False) -> None:
         self._session = session
-        self._overlay: Store[Overlay] = Store(Overlay(title=title, graph=True, authority=session.authoritative))
+        self._overlay: Store[Overlay] = Store(Overlay(title=title, graph=True, authority=session.role is not Role.PEER))
         self._human = HumanPilot(Held(), Gamepad())
         self._bot = BotPilot(bot_seed, session.arena)
         self._pilot: Pilot = self._bot if autopilot else self._human
@@ -135,7 +135,7 @@ class PlayScene:
 
     def _toggle_technique(self, field: str, label: str, without: str) -> None:
         """Switch one of the techniques that need an authority; `without` says what the player will see without it."""
-        if not self._session.authoritative:
+        if self._session.role is Role.PEER:
             self._view.toast("There is no server here: everyone simulates himself")
             return
         on = not getattr(self._session.techniques.get(), field)

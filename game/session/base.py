@@ -62,6 +62,19 @@ class Link(StrEnum):
     LEFT = "left"
 
 
+class Role(StrEnum):
+    """Who owns the truth of a match, seen from here."""
+
+    OFFLINE = "offline"
+    """an authority in this very program, for its player alone"""
+    HOST = "listen server"
+    """an authority in this very program, for others too"""
+    CLIENT = "dedicated server"
+    """an authority that is somewhere else"""
+    PEER = "no authority"
+    """everyone owns himself"""
+
+
 class SessionStatus(msgspec.Struct, frozen=True):
     """The connection, and what there is to say about it."""
 
@@ -157,8 +170,8 @@ class Frame:
 class Session(Protocol):
     """A match as one player sees it. Everything that is not motion stands in a store, to be subscribed to."""
 
-    authoritative: ClassVar[bool]
-    """whether somebody else owns the truth; otherwise there is nothing to predict and to reconcile"""
+    role: ClassVar[Role]
+    """as a PEER there is nothing to predict and to reconcile"""
     arena: Arena
     presence: Store[dict[str, Person]]
     """who is here, by peerId, own one included"""

@@ -9,7 +9,17 @@ from typing import ClassVar
 
 import msgspec
 
-from game.session.base import AvatarFrame, Diagnostics, Frame, Link, Pilot, RemoteMotion, SessionStatus, Techniques
+from game.session.base import (
+    AvatarFrame,
+    Diagnostics,
+    Frame,
+    Link,
+    Pilot,
+    RemoteMotion,
+    Role,
+    SessionStatus,
+    Techniques,
+)
 from game.session.emotes import Emotes
 from game.session.ghost import RADIANS, Ghost, Pose, blend, pose_of
 from game.sim.arena import CROSSFIRE, Arena
@@ -47,7 +57,7 @@ class Report(msgspec.Struct):
 class Match(ABC):
     """The common half of a `Session`. `connect` is called once now and once a `retry`."""
 
-    authoritative: ClassVar[bool]
+    role: ClassVar[Role]
 
     def __init__(
         self,
@@ -197,8 +207,9 @@ class Match(ABC):
             self._set_link(Link.REFUSED if refused else Link.LOST, status.reason or "the connection is gone")
 
     def _set_link(self, link: Link, detail: str = "", attempt: int = 0, attempts: int = 0) -> None:
-        where = self.status.get().where
-        self.status.set(SessionStatus(link, detail, attempt, attempts, where))
+        status = self.status.get()
+        if status.link is not Link.LEFT:
+            self.status.set(SessionStatus(link, detail, attempt, attempts, status.where))
 
     def _bytes(self) -> tuple[int, int]:
         traffic = self._transport.traffic
@@ -225,7 +236,7 @@ class Match(ABC):
         """The ghost of that peer, new if it has just come."""
         ghost = self._ghosts.get(peer_id)
         if ghost is None:
-            ghost = self._ghosts[peer_id] = Ghost(self._playback, extrapolate=self.authoritative)
+            ghost = self._ghosts[peer_id] = Ghost(self._playback, extrapolate=self.role is not Role.PEER)
         return ghost
 
     def _forget(self, peer_id: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from game.binary import SCHEMA, pack_command
-from game.session.base import Frame, Link, Pilot
+from game.session.base import Frame, Link, Pilot, Role
 from game.session.ghost import Pose, pose_of
 from game.session.match import Match, Report
 from game.session.mirrored import Mirrored
@@ -61,7 +61,7 @@ SILENCE: Final = 1.0
 class OnlineSession(Match):
     """`Session` over any transport that reaches an authority."""
 
-    authoritative: ClassVar[bool] = True
+    role: ClassVar[Role] = Role.CLIENT
 
     @property
     def predicted(self) -> Avatar:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import ClassVar, Final
 
-from game.session.base import Frame, Link, Pilot
+from game.session.base import Frame, Link, Pilot, Role
 from game.session.ghost import RADIANS, Pose, pose_of
 from game.session.match import Match
 from game.sim.constants import UNIT
@@ -26,7 +26,7 @@ BEYOND: Final = 5.0
 class PeerSession(Match):
     """`Session` over any transport that reaches other players: a relay's room, or a channel on this machine."""
 
-    authoritative: ClassVar[bool] = False
+    role: ClassVar[Role] = Role.PEER
 
     # -- the connection
 

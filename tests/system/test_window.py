@@ -153,3 +153,40 @@ def test_windows_without_a_server_see_each_other_and_say_what_game_this_is(start
     press(screen, line["window"], "Escape")
     assert windows[1].wait() == 0
     windows[0].until(lambda line: len(line["avatars"]) == 1)
+
+
+def test_a_window_alone_plays_offline_with_bots(start: Any, screen: dict[str, str]):
+    window = start("run_client.py", "--offline", "--opponents", "4", "--log", "json", "--software", env=screen)
+    line = window.until(lambda line: line["link"] == "connected" and len(line["avatars"]) == 5)
+    assert line["title"] == "offline"
+    before = me(line)["at"]
+    xdotool(screen, "windowfocus", "--sync", str(line["window"]), "keydown", "d")
+    window.until(lambda line: me(line)["at"][0] > before[0] + 1)
+    xdotool(screen, "keyup", "d")
+    press(screen, line["window"], "Escape")
+    assert window.wait() == 0
+
+
+def test_a_hosts_friend_sees_him_and_goes_home_with_him(start: Any, screen: dict[str, str]):
+    host = start("run_client.py", "--host", "0", "--log", "json", "--software", "--autopilot", env=screen)
+    line = host.until(lambda line: line["link"] == "connected" and line["avatars"])
+    kind, _, port = line["title"].rpartition(" ")
+    assert kind == "listen server on port"
+    friend = start(
+        "run_client.py", "--bot", "--connect", f"ws://127.0.0.1:{port}/", "--name", "Friend", "--until-stdin-closes"
+    )
+    host.until(lambda line: "Friend" in {avatar["name"] for avatar in line["avatars"].values()})
+    press(screen, line["window"], "Escape")
+    assert host.wait() == 0
+    friend.process.stdin.close()
+    assert friend.line()["peers_seen"] == 1
+
+
+@pytest.mark.parametrize("flags", [("--host", "0", "--bot"), ("--offline", "--bots", "3"), ("--connect", "ws://h/", "--opponents", "2"),
+    ("--host", "70000"), ("--offline", "--opponents", "999"), ("--connect", "ws://127.0.0.1:9/", "--bot", "--net", "ordered=no")])  # fmt: skip
+def test_what_makes_no_sense_together_is_one_sentence(start: Any, flags: tuple[str, ...]):
+    program = start("run_client.py", *flags)
+    assert program.wait() == 2
+    words = "".join(program.errors)
+    assert "lagtag: " in words
+    assert "Traceback" not in words
