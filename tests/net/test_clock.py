@@ -1,10 +1,11 @@
 """Clocks and the pacer, on literal times."""
 
 import itertools
+import threading
 
 import pytest
 
-from net.clock import ManualClock, MonotonicClock, Pacer
+from net.clock import ManualClock, MonotonicClock, Pacer, ProcessClock
 
 
 def test_a_manual_clock_moves_only_when_told_and_never_back():
@@ -19,6 +20,21 @@ def test_a_monotonic_clock_never_goes_back():
     clock = MonotonicClock()
     times = [clock.now() for _ in range(100)]
     assert times == sorted(times)
+
+
+def test_a_process_clock_counts_the_work_of_every_thread():
+    clock = ProcessClock()
+    before = clock.now()
+    worked = threading.Event()
+
+    def work() -> None:
+        while clock.now() < before + 0.02:
+            pass
+        worked.set()
+
+    threading.Thread(target=work, daemon=True).start()
+    assert worked.wait(30)
+    assert clock.now() >= before + 0.02
 
 
 class Spinning(ManualClock):

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from game.session.online import PENDING_LIMIT
+
 FIELDS = {
     "players", "joined", "stayed", "seconds", "ticks", "corrections", "correction_max_units", "rtt_ms_median",
     "rtt_ms_max", "snapshots_per_second", "bytes_up_per_second", "bytes_down_per_second", "pending_max", "cpu_share",
@@ -34,7 +36,7 @@ def test_eight_bots_play_over_a_bad_network_and_sum_up(server: Any, start: Any):
     assert 1 < report["snapshots_per_second"] < 40
     assert report["bytes_up_per_second"] > 50
     assert report["bytes_down_per_second"] > 50
-    assert report["pending_max"] > 3
+    assert 3 < report["pending_max"] < PENDING_LIMIT, "the authority answers"
     assert 0 < report["cpu_share"] < os.cpu_count()
 
 
@@ -61,10 +63,8 @@ def test_whoever_is_turned_away_is_counted_with_the_reason(start: Any):
     crew = start("run_client.py", "--bots", "5", "--relay", url, "--seconds", "2")
     report = crew.line()
     assert crew.wait() == 1
-    assert (report["players"], report["joined"]) == (5, 5) or report["joined"] == 3
-    assert report["stayed"] == 3
-    turned_away = {**report["refused"], **report["interrupted"], **report["lost"]}
-    assert turned_away
+    assert (report["players"], report["stayed"]) == (5, 3)
+    assert {*report["refused"], *report["interrupted"], *report["lost"]} == {"too many connections from your address"}
     errors = "".join(crew.errors)
     assert errors.startswith(f"lagtag: 2 of 5 did not join or stay at {url}: ")
     assert errors.count("\n") == 1
@@ -82,16 +82,15 @@ def test_bots_without_a_server_say_so_in_a_sentence(start: Any):
 
 
 def test_bots_whose_server_dies_are_interrupted_and_lost(server: Any, start: Any):
-    crew = start("run_client.py", "--bots", "3", "--connect", server.url, "--until-stdin-closes")
+    crew = start("run_client.py", "--bots", "3", "--connect", server.url, "--seconds", "5")
     for _ in range(3):
         server.until(lambda line: line["event"] == "join")
-    server.until(lambda line: line["event"] == "world" and len(line["players"]) == 3)
     server.process.kill()
-    server.wait()
-    crew.process.stdin.close()
     report = crew.line()
-    assert crew.wait() in (0, 1)
-    assert report["joined"] == 3
+    assert crew.wait() == 1
+    assert (report["joined"], report["stayed"]) == (3, 0)
+    assert sum(report["interrupted"].values()) == sum(report["lost"].values()) == 3
+    assert "".join(crew.errors).startswith(f"lagtag: 3 of 3 did not join or stay at {server.url}: 3 interrupted (")
 
 
 def test_bots_meet_on_a_channel_of_this_machine(start: Any):
