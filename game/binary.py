@@ -30,6 +30,9 @@ GHOST_STEP: Final = 4
 GHOST_TURN: Final = 64
 """grid steps of the simulation in one step of a ghost's facing: 1/1024 turn"""
 
+PAUSE: Final = 0.2
+"""seconds from one frame to the next at most, when nothing happens"""
+
 _ALONG: Final = Fixed(-REACH, REACH, GHOST_STEP / UNIT)
 _HEIGHT: Final = Fixed(0, 16, GHOST_STEP / UNIT)
 

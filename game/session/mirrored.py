@@ -27,6 +27,8 @@ class News:
 
     time: float
     """the room's, seconds"""
+    quiet: bool
+    """nothing has changed since the frame before: the next may take as long as PAUSE"""
     own: Avatar | None
     """our own avatar after our command `last_seq`; None where we have none yet"""
     last_seq: int
@@ -60,7 +62,8 @@ class Mirrored:
             own = unpack_own(mirror.private) if mirror.private else None
         except WireError:
             return None  # the frame is whole, so its sender meant it: an authority of another game
-        news = News(update.tick / TICK_RATE, own, mirror.acknowledged)
+        quiet = not (update.full or update.despawned or update.spawned or update.changed or update.added)
+        news = News(update.tick / TICK_RATE, quiet, own, mirror.acknowledged)
         news.gone = [self._names.pop(entity) for entity in update.despawned]
         for entity in update.spawned:
             self._names[entity] = self._name(entity)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from game.binary import SCHEMA, pack_command
+from game.binary import PAUSE, SCHEMA, pack_command
 from game.session.base import Frame, Link, Pilot, Role
 from game.session.ghost import Pose, pose_of
 from game.session.match import Match, Report
@@ -40,6 +40,7 @@ from game.wire import (
     unpack_avatar,
 )
 from net.envelope import Envelope, WireError
+from net.sync.playback import Playback
 from net.sync.prediction import Predictor
 from net.sync.smoothing import VisualOffset
 from net.sync.timesync import TimeSync
@@ -164,7 +165,8 @@ class OnlineSession(Match):
                 self._take_roster(message)
             case Welcome():
                 self._welcomed, self._binary = True, message.binary
-                self._interval = 1 / message.world_rate if message.world_rate > 0 else 0.0
+                self._interval = 1 / message.world_rate if message.world_rate >= 1 else 1.0
+                self._playback = Playback(interval=self._interval)
                 self._set_link(Link.CONNECTED)
                 if self._away:
                     self._send(Profile(away=True))
@@ -178,7 +180,7 @@ class OnlineSession(Match):
             return
         at = self._transport.received_at
         at = self._now if at is None else at
-        self._playback.hear(news.time, at)
+        self._playback.hear(news.time, at, max(0.0, PAUSE - self._interval) if news.quiet else 0.0)
         for peer_id in news.gone:
             self._forget(peer_id)
         for peer_id, pose in news.moved.items():

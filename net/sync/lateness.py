@@ -61,9 +61,12 @@ class Quantiles:
 class Lateness:
     """What the times of snapshots tell about their way. All times are finite seconds."""
 
-    __slots__ = ("_arrived", "_awaited", "_gaps", "_transits", "newest")
+    __slots__ = ("_arrived", "_awaited", "_gaps", "_interval", "_pause", "_transits", "newest")
 
-    def __init__(self) -> None:
+    def __init__(self, interval: float | None = None) -> None:
+        """`interval`: how far apart snapshots are sent, where that is known; otherwise it is learnt."""
+        self._interval = interval
+        self._pause = 0.0
         self._transits = Quantiles()
         self._gaps = Quantiles()
         self._awaited = -math.inf
@@ -71,13 +74,16 @@ class Lateness:
         self.newest = -math.inf
         """the latest sender's time that has come; -inf before the first"""
 
-    def add(self, sent: float, arrived: float) -> None:
-        """Take in one snapshot: the sender's time in it, and the local time of its arrival."""
+    def add(self, sent: float, arrived: float, pause: float = 0.0) -> None:
+        """Take in one snapshot: the sender's time in it, and the local time of its arrival.
+
+        `pause`: seconds beyond the interval for which the sender may be silent after it.
+        """
         self._transits.add(arrived, arrived - sent)
         if sent > self.newest:
             if self.newest > -math.inf:
                 self._gaps.add(arrived, sent - self.newest)
-            self.newest = sent
+            self.newest, self._pause = sent, pause
         released = self._awaited - RELEASE * max(0.0, arrived - self._arrived)
         self._awaited = max(self._transits.at(QUANTILE), min(released, self.fastest + LONGEST))
         self._arrived = arrived
@@ -98,7 +104,7 @@ class Lateness:
     @property
     def interval(self) -> float:
         """How far apart snapshots are sent: the gaps' lower quartile, as losses and pauses only make gaps longer."""
-        return self._gaps.at(0.25)
+        return self._gaps.at(0.25) if self._interval is None else self._interval
 
     def quantile(self, share: float) -> float:
         """The lateness that `share` (0..1) of the snapshots do not exceed."""
@@ -106,7 +112,7 @@ class Lateness:
 
     def overdue(self, now: float) -> float:
         """How late the snapshot after the newest is already, at least; below 0 it is not expected yet."""
-        return now - self.fastest - self.newest - self.interval
+        return now - self.fastest - self.newest - self.interval - self._pause
 
     def delay(self, now: float) -> float:
         """How far behind the fastest way to play: then there are snapshots on either side, nearly always.

@@ -35,21 +35,23 @@ class Playback:
 
     __slots__ = ("_fixed", "_now", "_wanted", "lateness", "time")
 
-    def __init__(self, delay: float | None = None) -> None:
+    def __init__(self, delay: float | None = None, *, interval: float | None = None) -> None:
+        """`interval`: how far apart snapshots are sent, where that is known; otherwise it is learnt."""
         self._fixed = delay
         self._now = -math.inf
         self._wanted = -math.inf
-        self.lateness = Lateness()
+        self.lateness = Lateness(interval)
         self.time = -math.inf
         """the sender's time that is shown; -inf before the first snapshot"""
 
-    def hear(self, sent: float, arrived: float) -> None:
+    def hear(self, sent: float, arrived: float, pause: float = 0.0) -> None:
         """Take in the times of a snapshot: the sender's in it, and the local one of its arrival.
 
-        Times that are no finite numbers are ignored.
+        `pause`: seconds beyond the interval for which the sender may be silent after it, as nothing happens: such a
+        silence is not taken for a stall. Times that are no finite numbers are ignored.
         """
         if math.isfinite(sent) and math.isfinite(arrived):
-            self.lateness.add(sent, arrived)
+            self.lateness.add(sent, arrived, pause)
 
     @property
     def wanted(self) -> float:

@@ -182,8 +182,17 @@ def test_a_hosts_friend_sees_him_and_goes_home_with_him(start: Any, screen: dict
     assert friend.line()["peers_seen"] == 1
 
 
-@pytest.mark.parametrize("flags", [("--host", "0", "--bot"), ("--offline", "--bots", "3"), ("--connect", "ws://h/", "--opponents", "2"),
-    ("--host", "70000"), ("--offline", "--opponents", "999"), ("--connect", "ws://127.0.0.1:9/", "--bot", "--net", "ordered=no")])  # fmt: skip
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--host", "0", "--bot"),
+        ("--host", "70000"),
+        ("--offline", "--bots", "3"),
+        ("--offline", "--opponents", "999"),
+        ("--connect", "ws://127.0.0.1:9/", "--opponents", "2"),
+        ("--connect", "ws://127.0.0.1:9/", "--bot", "--net", "ordered=no"),
+    ],
+)
 def test_what_makes_no_sense_together_is_one_sentence(start: Any, flags: tuple[str, ...]):
     program = start("run_client.py", *flags)
     assert program.wait() == 2

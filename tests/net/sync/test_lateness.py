@@ -128,3 +128,19 @@ def test_what_is_not_later_than_what_is_waited_for_anyway_is_no_stall() -> None:
     assert lateness.awaited > OVERDUE * INTERVAL
     assert lateness.delay(due + 0.12 - 1e-6) == pytest.approx(0.12 + INTERVAL)
     assert lateness.delay(due + 0.12 + 1e-6) == LONGEST
+
+
+def test_a_pause_that_was_announced_is_no_stall_and_leaves_a_known_interval_alone() -> None:
+    """A sender that rests speaks five times a second, and says so; then it moves again, and then it really stalls."""
+    lateness = Lateness(INTERVAL)
+    for i in range(40):
+        lateness.add(i * 0.2, i * 0.2 + 0.05, 0.15)
+        for since in (0.0, 0.1, 0.199):
+            if i >= FIRST:
+                assert lateness.delay(i * 0.2 + 0.05 + since) == pytest.approx(SPAN * INTERVAL)
+    last = 39 * 0.2
+    assert lateness.delay(last + 0.2 + 0.05 + OVERDUE * INTERVAL + 0.001) == LONGEST
+    lateness.add(last + INTERVAL, last + INTERVAL + 0.05)
+    assert lateness.interval == INTERVAL
+    assert lateness.delay(last + INTERVAL + 0.05) == pytest.approx(SPAN * INTERVAL)
+    assert lateness.delay(last + 2 * INTERVAL + 0.05 + OVERDUE * INTERVAL + 0.001) == LONGEST
