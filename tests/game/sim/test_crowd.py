@@ -130,7 +130,7 @@ def test_rascals_move_as_in_step(size: int, ticks: int, batch_from: int):
     both.check_reads()
 
 
-@pytest.mark.parametrize("batch_from", [NEVER, ALWAYS, 6, BATCH_FROM])
+@pytest.mark.parametrize("batch_from", [NEVER, ALWAYS, 6, 16])
 def test_players_come_and_go_while_others_move(batch_from: int):
     random, both = Random(4), Both(batch_from, capacity=40)
     players = [Rascal(slot) for slot in range(40)]
