@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from net.replication.encoder import Selection
+from net.replication.guarded import guarded
 from net.replication.interest import (
     NOBODY,
     UNCHANGED,
@@ -22,61 +24,15 @@ from net.replication.interest import (
     Visibility,
     nearest,
 )
+from net.replication.place import Place
 from net.replication.schema import OWNER
-from net.replication.shapes import Fixed
 from net.replication.survey import News
+from net.replication.told import NO_FIELDS, NOTHING, Told
+from net.replication.view import View
 from net.replication.world import NO_SLOTS, Flags, Slots, World
 
-
-@dataclass(slots=True)
-class Told:
-    """What some receivers are told in one sample."""
-
-    enter: Slots
-    leave: Slots
-    selections: list[Selection]
-    full: bool = False
-
-    def anything(self) -> bool:
-        """Whether there is any."""
-        if self.full or len(self.leave):
-            return True
-        return any(
-            len(one.added) or len(one.removed) or len(one.late) or one.rows is None or len(one.rows)
-            for one in self.selections
-        )
-
-    def key(self) -> tuple[bytes, ...]:
-        """Equal for who is told the same in the same sample."""
-        parts = [bytes([self.full]), self.leave.tobytes()]
-        for one in self.selections:
-            rows = b"all" if one.rows is None else one.rows.tobytes()
-            parts += [one.removed.tobytes(), one.added.tobytes(), one.late.tobytes(), one.late_fields.tobytes(), rows]
-        return tuple(parts)
-
-
-_NO_FIELDS: Final[Flags] = np.zeros((0, 0), np.bool_)
-
-
-def told_all(news: News) -> Told:
-    """What they are told who see everything."""
-    selections = [
-        Selection(table.removed, table.added, NO_SLOTS, _NO_FIELDS, None if len(table.rows.slots) else _NO_ROWS)
-        for table in news.tables
-    ]
-    return Told(news.born, news.gone, selections)
-
-
-_NO_ROWS: Final = np.zeros(0, np.int64)
-
-
-def told_full(world: World, known: Flags | None) -> Told:
-    """All there is, or all of what is flagged in `known`."""
-    selections = []
-    for table in world.tables:
-        there = table.present if known is None else table.present & known
-        selections.append(Selection(NO_SLOTS, np.flatnonzero(there).astype(np.int32), NO_SLOTS, _NO_FIELDS, _NO_ROWS))
-    return Told(selections[0].added, NO_SLOTS, selections, full=True)
+_log = logging.getLogger(__name__)
+Index = NDArray[np.intp]
 
 
 @dataclass(slots=True)
@@ -85,25 +41,12 @@ class _Moment:
 
     news: News
     sample: Sample
+    changes: Mapping[int, Answer] | None
+    """who came and went, by connection; None if nobody knows, because the provider failed"""
     changed: Slots
     """whose values are others, in any table"""
-    changes: Mapping[int, Answer]
-    """who came and went, by connection"""
-
-
-class _View:
-    """What one receiver knows."""
-
-    __slots__ = ("behind", "fresh", "known", "told_at")
-
-    def __init__(self, known: Flags) -> None:
-        self.known = known
-        self.fresh = True
-        """whether the visibility counts from the empty set for it"""
-        self.behind = np.zeros(len(known), np.bool_)
-        """who has changed since it was told"""
-        self.told_at = np.zeros(len(known), np.int32)
-        """the last sample that it was told of, of who is behind"""
+    places: list[Index]
+    """where in `changed` the rows of each table are"""
 
 
 class Audience:
@@ -115,17 +58,19 @@ class Audience:
         Two are x and z, three x, y and z. ValueError for a field that is not Fixed.
         """
         self._world = world
-        self._place = None if position is None else _Place(world, *position)
-        self._policy: Policy | None = None
-        self._provider: InterestProvider | None = None
-        self._plan: TierPlan | None = None
+        self._place = None if position is None else Place(world, *position)
+        self._interest = False
+        self._fails = False
+        self._source = object()
         self._tiers: Tiers | None = None
         self._visibility: Visibility | None = None
-        self._views: dict[int, _View] = {}
+        self._views: dict[int, View] = {}
         self._changed_at = [np.zeros(table.codes.shape, np.int32) for table in world.tables]
         self._number = 0
         self._states = 0
         self._owner = np.full(world.capacity, NOBODY, np.int32)
+        self._in_time = np.zeros(world.capacity, np.bool_)
+        """all False between uses"""
 
     @property
     def active(self) -> bool:
@@ -134,18 +79,17 @@ class Audience:
 
     def set_policy(self, policy: Policy | None, connections: Iterable[int]) -> None:
         """From the next sample on, show what this says; None: everything."""
-        self._policy, self._provider = policy, None
-        self._start(connections).set_policy(policy)
+        self._interest = policy is not None
+        self._start(connections).set_policy(None if policy is None else guarded(policy))
 
     def set_provider(self, provider: InterestProvider | None, connections: Iterable[int]) -> None:
         """From the next sample on, show what this says; None: everything. It is disposed of when it is replaced."""
-        self._policy, self._provider = None, provider
+        self._interest = provider is not None
         self._start(connections).set_provider(provider)
 
     def set_tiers(self, plan: TierPlan | None, connections: Iterable[int]) -> None:
         """From the next sample on, tell of what is far as seldom as this says; None: always."""
         self._start(connections)
-        self._plan = plan
         self._tiers = None if plan is None else Tiers(self._world.capacity, plan)
         if self._tiers is not None:
             for connection in self._views:
@@ -186,13 +130,14 @@ class Audience:
         assert self._visibility is not None
         self._number += 1
         sample = self._sample(news)
-        changes = self._visibility.update(sample)
+        changes = self._changes(sample)
         self._note(news)
         lists = [table.rows.slots for table in news.tables if len(table.rows.slots)]
-        changed = np.unique(np.concatenate(lists)) if lists else NO_SLOTS
-        moment = _Moment(news, sample, changed, changes)
+        changed = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists)) if lists else NO_SLOTS
+        places = [np.searchsorted(changed, table.rows.slots) for table in news.tables]
+        moment = _Moment(news, sample, changes, changed, places)
         told = {connection: self._tell(connection, view, moment) for connection, view in self._views.items()}
-        if self._policy is None and self._provider is None and self._plan is None:
+        if not self._interest and self._tiers is None:
             self._visibility.close()
             self._visibility = None  # everybody knows everything now
             self._views.clear()
@@ -203,6 +148,8 @@ class Audience:
             self._visibility = Visibility(self._world.capacity)
             for connection in connections:
                 self._connect(connection, self._world.identity.present.copy())
+            owner = self._world.identity.codes[OWNER]
+            self._owner[:] = np.where(owner == 0, NOBODY, owner)
             if self._place is not None:
                 self._place.read_all()
         return self._visibility
@@ -210,16 +157,33 @@ class Audience:
     def _connect(self, connection: int, known: Flags) -> None:
         assert self._visibility is not None
         self._visibility.connect(connection)
-        self._views[connection] = _View(known)
+        self._views[connection] = View(known)
         if self._tiers is not None:
             self._tiers.connect(connection)
 
+    def _changes(self, sample: Sample) -> Mapping[int, Answer] | None:
+        """Who comes into sight and leaves it, by connection; None if the provider failed."""
+        assert self._visibility is not None
+        try:
+            changes = self._visibility.update(sample)
+        except Exception:
+            if not self._fails:
+                _log.exception("interest failed: everybody sees what it saw, and what it owns, until it works again")
+            self._fails = True
+            self._source = object()  # so that all is asked afresh
+            for view in self._views.values():
+                view.fresh = True
+            return None
+        self._fails = False
+        return changes
+
     def _sample(self, news: News) -> Sample:
         world, place = self._world, self._place
-        owner = world.identity.codes[OWNER]
-        np.copyto(self._owner, np.where(owner == 0, NOBODY, owner), casting="unsafe")
         identity = news.tables[0].rows
         reowned = identity.slots[identity.differs[OWNER]]
+        for slots in (news.born, reowned):
+            owner = world.identity.codes[OWNER, slots]
+            self._owner[slots] = np.where(owner == 0, NOBODY, owner)
         if place is None:
             moved, placed, axes = NO_SLOTS, np.zeros(world.capacity, np.bool_), (np.zeros(world.capacity),) * 3
         else:
@@ -228,116 +192,96 @@ class Audience:
             self._states += 1
         x, y, z = axes
         return Sample(
-            self, self._states, world.identity.present, placed, x, y, z, self._owner,
+            self._source, self._states, world.identity.present, placed, x, y, z, self._owner,
             moved=moved, spawned=news.born, despawned=news.gone, reowned=reowned,
         )  # fmt: skip
 
     def _note(self, news: News) -> None:
         """Remember which fields changed when, for those who are told later."""
         for changed_at, table in zip(self._changed_at, news.tables, strict=True):
-            changed_at[:, table.added] = 0
-            fields, rows = np.nonzero(table.rows.differs)
-            changed_at[fields, table.rows.slots[rows]] = self._number
+            if len(table.added):
+                changed_at[:, table.added] = 0
+            if len(table.rows.slots):
+                fields, rows = np.nonzero(table.rows.differs)
+                changed_at[fields, table.rows.slots[rows]] = self._number
 
-    def _tell(self, connection: int, view: _View, moment: _Moment) -> Told:
-        visibility, news = self._visibility, moment.news
-        assert visibility is not None
-        known = view.known
-        if view.fresh:
-            view.fresh = False
-            wanted = np.zeros(len(known), np.bool_)
-            wanted[visibility.visible(connection)] = True
-            again = np.zeros(len(known), np.bool_)
-            again[news.gone] = True
-            leave = np.flatnonzero(known & (~wanted | again)).astype(np.int32)
-            enter = np.flatnonzero(wanted & (~known | again)).astype(np.int32)
-        else:
-            answer = moment.changes.get(connection, UNCHANGED)
-            enter, leave = answer.enter, answer.leave
-        told = Told(enter, leave, [])
-        known[leave] = False
-        stays = known.copy()
-        # Who enters is told what it has: never what it has just lost.
-        removed = [table.removed[stays[table.removed]] for table in news.tables]
-        known[enter] = True
-        late = self._hold_back(connection, view, told, stays, moment)
+    def _tell(self, connection: int, view: View, moment: _Moment) -> Told:
+        news, known = moment.news, view.known
+        told = Told(*self._crossing(connection, view, moment), [])
+        known[told.leave] = False
+        in_time = known.take(moment.changed)
+        known[told.enter] = True
+        late = self._hold_back(connection, view, told, in_time, moment)
+        crossing = len(told.enter) or len(late)
         for number, (table, new) in enumerate(zip(self._world.tables, news.tables, strict=True)):
-            added = new.added[known[new.added]]
-            if len(enter):
-                added = np.union1d(added, enter[table.present[enter]])
-            slots, fields = self._late_fields(number, late, view)
-            rows = np.flatnonzero(stays[new.rows.slots])
-            told.selections.append(Selection(removed[number], added, slots, fields, rows))
+            if not (crossing or len(new.removed) or len(new.added) or len(new.rows.slots)):
+                told.selections.append(NOTHING)
+                continue
+            added = new.added[known.take(new.added)]
+            if len(told.enter):
+                entered = told.enter[table.present.take(told.enter)]
+                added = np.union1d(added, entered) if len(added) else entered
+            removed = new.removed[known.take(new.removed)]
+            rows = in_time.take(moment.places[number]).nonzero()[0]
+            told.selections.append(Selection(removed, added, *self._late_fields(number, late, view), rows))
         view.behind[late] = False
         return told
 
-    def _hold_back(self, connection: int, view: _View, told: Told, stays: Flags, moment: _Moment) -> Slots:
-        """Take from `stays` whoever is not told in time. Gives who is told late, but now."""
-        behind, tiers, sample = view.behind, self._tiers, moment.sample
-        behind[told.leave] = False
-        behind[told.enter] = False
+    def _crossing(self, connection: int, view: View, moment: _Moment) -> tuple[Slots, Slots]:
+        """Who comes into a receiver's sight, and who leaves it."""
+        if not view.fresh and moment.changes is not None:
+            answer = moment.changes.get(connection, UNCHANGED)
+            return answer.enter, answer.leave
+        assert self._visibility is not None
+        known, gone = view.known, moment.news.gone
+        if moment.changes is None:
+            wanted = known & moment.sample.live | moment.sample.live & (self._owner == connection)
+            wanted[moment.news.born] &= self._owner[moment.news.born] == connection
+        else:
+            view.fresh = False
+            wanted = np.zeros(len(known), np.bool_)
+            wanted[self._visibility.visible(connection)] = True
+        again = np.zeros(len(known), np.bool_)
+        again[gone] = True
+        leave = np.flatnonzero(known & (~wanted | again)).astype(np.int32)
+        return np.flatnonzero(wanted & (~known | again)).astype(np.int32), leave
+
+    def _hold_back(self, connection: int, view: View, told: Told, in_time: Flags, moment: _Moment) -> Slots:
+        """Take from `in_time`, [changed], whoever is not told now. Gives who is told late, but now."""
+        behind, tiers, sample, changed = view.behind, self._tiers, moment.sample, moment.changed
+        if view.lags:
+            behind[told.leave] = False
+            behind[told.enter] = False
         if tiers is None:
+            if not view.lags:
+                return NO_SLOTS
+            view.lags = False
             late = np.flatnonzero(behind).astype(np.int32)
-            stays[late] = False
+            in_time &= ~behind[changed]
             return late
         assert self._visibility is not None
         anchors = self._visibility.anchors(connection)
         tiers.leave(connection, told.leave)
         tiers.enter(connection, told.enter, nearest(sample, told.enter, anchors))
-        mine = moment.changed[stays[moment.changed]]
-        tiers.change(connection, mine)
+        tiers.change(connection, changed[in_time])
         due = tiers.take(connection, self._number)
         tiers.place(connection, self._number, due, nearest(sample, due, anchors))
-        late = due[behind[due]]
-        on_time = np.zeros(len(stays), np.bool_)
-        on_time[due] = True
-        on_time[late] = False
-        starts = mine[~on_time[mine] & ~behind[mine]]
+        overdue = behind[due]
+        late, on_time = due[overdue], due[~overdue]
+        self._in_time[on_time] = True
+        now = self._in_time.take(changed)
+        self._in_time[on_time] = False
+        starts = changed[in_time & ~now & ~behind[changed]]
         view.told_at[starts] = self._number - 1
         behind[starts] = True
-        stays &= on_time
+        view.lags = view.lags or len(starts) > 0
+        in_time &= now
         return late
 
-    def _late_fields(self, number: int, late: Slots, view: _View) -> tuple[Slots, Flags]:
+    def _late_fields(self, number: int, late: Slots, view: View) -> tuple[Slots, Flags]:
         if not len(late):
-            return NO_SLOTS, _NO_FIELDS
+            return NO_SLOTS, NO_FIELDS
         slots = late[self._world.tables[number].present[late]]
         fields = self._changed_at[number][:, slots] > view.told_at[slots]
         some = fields.any(axis=0)
         return slots[some], fields[:, some]
-
-
-class _Place:
-    """Where entities are, from the fields that say so."""
-
-    def __init__(self, world: World, component: str, fields: Sequence[str]) -> None:
-        self.table = world.schema.index(component)
-        self._columns = world.tables[self.table]
-        self._fields = [self._columns.component.index(field) for field in fields]
-        shapes = [self._columns.component.shapes[field] for field in self._fields]
-        self._shapes = [shape for shape in shapes if isinstance(shape, Fixed)]
-        if len(self._shapes) != len(fields) or len(fields) not in (2, 3):
-            raise ValueError("a place is two or three Fixed fields of one component")
-        axes = [np.zeros(world.capacity) for _ in fields]
-        self._axes = axes
-        level = np.zeros(world.capacity)
-        self.axes = (axes[0], level, axes[1]) if len(axes) == 2 else (axes[0], axes[1], axes[2])
-
-    def read_all(self) -> None:
-        """Take all positions as they were sent."""
-        self._read(np.flatnonzero(self._columns.present).astype(np.int32))
-
-    def read(self, news: News) -> Slots:
-        """Take the positions of what is new. Gives who moved, got a place or lost it, but for who is born or gone."""
-        table = news.tables[self.table]
-        moved = table.rows.slots[table.rows.differs[self._fields].any(axis=0)]
-        self._read(moved)
-        self._read(table.added)
-        if not (len(table.added) or len(table.removed)):
-            return moved
-        others = np.setdiff1d(np.concatenate([table.added, table.removed]), news.born)
-        return np.union1d(moved, others).astype(np.int32)
-
-    def _read(self, slots: Slots) -> None:
-        for axis, field, shape in zip(self._axes, self._fields, self._shapes, strict=True):
-            axis[slots] = shape.values(self._columns.codes[field, slots])

@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from net.replication.audience import Audience, Told
+from net.replication.audience import Audience
 from net.replication.entities import Entities
-from net.replication.frame import PRIVATE_LIMIT
+from net.replication.frame import FRAME_LIMIT, NUMBER_LIMIT, PRIVATE_LIMIT
 from net.replication.interest import InterestProvider, Policy, Position, TierPlan
 from net.replication.packer import STRANGER, Letter, Moment, Packer
 from net.replication.schema import IDENTITY, OWNER, Schema
 from net.replication.survey import Survey
+from net.replication.told import Told
 from net.replication.world import Slots
 
 HEARTBEAT: Final = 10
@@ -117,7 +118,12 @@ class Authority(Entities):
             receiver.wants_full = True
 
     def acknowledge(self, connection: int, seq: int) -> None:
-        """Tell a connection with its next frame that `seq` is the newest of its commands that was dealt with."""
+        """Tell a connection with its next frame that `seq` is the newest of its commands that was dealt with.
+
+        A lower one than before changes nothing. ValueError for NUMBER_LIMIT and above.
+        """
+        if seq >= NUMBER_LIMIT:
+            raise ValueError(f"{seq} is more than a command's number can be")
         receiver = self._receivers.get(connection)
         if receiver is not None:
             receiver.acknowledged = max(receiver.acknowledged, seq)
@@ -164,17 +170,22 @@ class Authority(Entities):
 
         ValueError for a tick that goes back, or a code in a column that its field cannot hold: nothing was sent then.
         """
-        if tick < self._tick:
+        if not self._tick <= tick < NUMBER_LIMIT:
             raise ValueError(f"tick {tick} comes after {self._tick}")
         if not self._ready:
             return
-        news = self._survey.take(self._top)
+        news = self._survey.take(self._top, self._stirred)
+        self._stirred = False
         self._tick = tick
         self._samples += 1
         told = self._audience.update(news) if self._audience.active else {}
         pack = Packer(self._survey.sent, news, Moment(tick, self._samples, self._heartbeat))
         for connection, receiver, frame in self._frames(pack, told):
             if self._receivers.get(connection) is not receiver:
+                continue
+            if len(frame) > FRAME_LIMIT:
+                _log.error("connection %d would get %d bytes at once, and is detached", connection, len(frame))
+                self.detach(connection)
                 continue
             try:
                 receiver.send(frame)

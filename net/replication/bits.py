@@ -100,12 +100,14 @@ def _places(width: int) -> Codes:
 class BitReader:
     """Takes them off again. Raises WireError where the bits end too early."""
 
-    __slots__ = ("_at", "_bits", "_data", "_end")
+    __slots__ = ("_at", "_bits", "_data", "_end", "_text")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
         self._end = 8 * len(data)
+        # A text of 0 and 1 is the quickest to cut up, and to search for ones.
+        self._text = f"{int.from_bytes(data, 'big'):0{self._end}b}" if data else ""
         self._bits: Bits | None = None
 
     @property
@@ -120,8 +122,15 @@ class BitReader:
         if end > self._end:
             raise WireError("a frame ends too early")
         self._at = end
-        chunk = int.from_bytes(self._data[start >> 3 : (end + 7) >> 3], "big")
-        return (chunk >> (-end & 7)) & ((1 << width) - 1)
+        return int(self._text[start:end], 2) if width else 0
+
+    def flag(self) -> bool:
+        """One bit."""
+        at = self._at
+        if at >= self._end:
+            raise WireError("a frame ends too early")
+        self._at = at + 1
+        return self._text[at] == "1"
 
     def count(self) -> int:
         """A number of unknown size, below 2^32."""
@@ -172,12 +181,13 @@ class BitReader:
 
     def few_unary(self, count: int, most: int) -> list[int]:
         """The same as `unary`, without numpy."""
-        at, window = self._at, min(self.left, count * (most + 1))
-        parts = f"{self.number(window):0{window}b}".split("1", count)
+        at = self._at
+        window = min(self._end, at + count * (most + 1))
+        parts = self._text[at:window].split("1", count)
         del parts[count:]
         values = [len(part) for part in parts]
         self._at = at + sum(values) + count
-        if self._at > at + window or max(values) > most:
+        if self._at > window or max(values) > most:
             raise WireError(_NO_UNARY)
         return values
 

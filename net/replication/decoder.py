@@ -68,7 +68,7 @@ def read_body(reader: BitReader, world: World) -> tuple[Slots, list[TableChange]
     changes = [TableChange() for _ in world.tables]
     there = world.identity.present
     for number, (table, change) in enumerate(zip(world.tables, changes, strict=True)):
-        if not reader.number(1):
+        if not reader.flag():
             if not number and len(leave):
                 there = _without(there, leave)
             continue
@@ -167,7 +167,7 @@ def _read_absolute(reader: BitReader, component: Component, slots: Slots, partly
         steps = _NO_CODES
         if component.predicted[number, 0]:
             steps = np.zeros(len(chosen), np.int64)
-            if reader.number(1):
+            if reader.flag():
                 steps = unzigzag(read_rice(reader, len(chosen), width + 1))
                 if int(np.abs(steps).max()) > component.shapes[number].limit:
                     raise WireError("a frame has a step that is too long")
@@ -187,13 +187,13 @@ def _read_changed(reader: BitReader, table: Table, change: TableChange) -> None:
     differences = np.zeros((len(component.shapes), count), np.int64)
     told = np.zeros(differences.shape, np.bool_)
     for number, width in enumerate(component.step_widths):
-        if not reader.number(1):
+        if not reader.flag():
             continue
         if number in component.texts:
             chosen = slots[_read_which(reader, count)]
             texts = _read_texts(reader, component.texts[number], len(chosen))
             change.columns.append(Column(number, chosen, _NO_CODES, _NO_CODES, texts))
-        elif reader.number(1):
+        elif reader.flag():
             many = reader.count() + 1
             if many > count:
                 raise WireError("a frame changes more fields than rows")
@@ -211,7 +211,7 @@ def _read_changed(reader: BitReader, table: Table, change: TableChange) -> None:
     codes = np.where(told, codes, old)
     # As unsigned numbers, those below 0 are beyond any limit too.
     wrong = codes.view(np.uint64) > component.limits.view(np.uint64)
-    if np.logical_or.reduce(wrong, axis=None):
+    if wrong.any():
         raise WireError(f"a frame has a value that a field of {component.name!r} cannot hold")
     change.codes, change.steps = codes, (codes - old) * component.predicted
 
@@ -260,7 +260,7 @@ def _read_which(reader: BitReader, count: int) -> Codes:
 
 def read_slots(reader: BitReader, capacity: int) -> Slots:
     """The slots again, all below `capacity`."""
-    if not reader.number(1):
+    if not reader.flag():
         return NO_SLOTS
     count = reader.count() + 1
     return _ascending(read_rice(reader, _bounded(count, reader), SLOT_BITS), capacity).astype(np.int32)

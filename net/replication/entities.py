@@ -27,6 +27,8 @@ class Entities:
         self._top = 0
         """slots that were ever used"""
         self._texts = 0
+        self._stirred = False
+        """whether an identity, or who has which component, may be another one than at the last sample"""
 
     def __contains__(self, entity: int) -> bool:
         return self._world.has(entity)
@@ -59,6 +61,7 @@ class Entities:
             raise RuntimeError(f"there are {world.capacity} entities already, and that is all that fit")
         generation = int(self._generations[slot]) % (GENERATIONS - 1) + 1
         self._generations[slot] = generation
+        self._stirred = True
         table.reset(slot)
         table.codes[[GENERATION, OWNER, PARENT], slot] = (generation, owned, under)
         table.texts[KEY][slot] = key
@@ -72,6 +75,7 @@ class Entities:
     def despawn(self, entity: int) -> None:
         """Remove an entity. Its children live on as roots. KeyError for an unknown one."""
         slot = self._world.slot(entity)
+        self._stirred = True
         self._world.ids[slot] = 0
         self._world.present[:, slot] = False
         heapq.heappush(self._free, slot)
@@ -92,6 +96,7 @@ class Entities:
     def remove(self, entity: int, component: str) -> None:
         """Take a component away. KeyError if it hasn't got it."""
         table = self._table(self._world.slot(entity), component)
+        self._stirred = True
         table.present[self._world.slot(entity)] = False
 
     def has(self, entity: int, component: str) -> bool:
@@ -131,6 +136,7 @@ class Entities:
     def set_owner(self, entity: int, owner: int) -> None:
         """Give it to a connection; 0: to nobody."""
         self._world.identity.codes[OWNER, self._world.slot(entity)] = IDENTITY.shapes[OWNER].code(owner)
+        self._stirred = True
 
     def owned(self, connection: int) -> list[int]:
         """All that a connection owns: where its commands go."""
@@ -147,6 +153,7 @@ class Entities:
         """Put it under another one. ValueError for one that is under it already."""
         slot = self._world.slot(entity)
         self._world.identity.codes[PARENT, slot] = self._parent_code(entity, parent)
+        self._stirred = True
 
     def _table(self, slot: int, component: str) -> Table:
         table = self._world.table(component)
@@ -176,6 +183,7 @@ class Entities:
 
     def _put(self, table: Table, slot: int, coded: list[tuple[int, int, str | None]], *, whole: bool) -> None:
         if whole:
+            self._stirred = True
             table.reset(slot)
             table.present[slot] = True
         for field, code, text in coded:

@@ -24,6 +24,8 @@ PRIVATE_LIMIT: Final = 4096
 """bytes that a receiver is told in private"""
 FRAME_LIMIT: Final = 4 << 20
 """bytes of a frame"""
+NUMBER_LIMIT: Final = 1 << 62
+"""ticks and numbers of commands are below it: a reader takes varints of up to 63 bits"""
 CHECK: Final = 4
 """bytes of the check"""
 

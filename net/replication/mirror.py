@@ -121,8 +121,7 @@ class Mirror:
         known = (known + digest(ids) - digest(gone)) & 0xFFFFFFFF
         if check_of(start, body_check(body, known)) != check:
             raise WireError("a frame's check does not fit what is known here")
-        # From here on nothing fails.
-        self._digest = known
+        self._digest = known  # from here on nothing fails
         self._counter = (head.counter + 1) & 255
         self.tick = head.tick if head.full else self.tick + head.tick
         self.acknowledged = head.acknowledged + (0 if head.full else self.acknowledged)

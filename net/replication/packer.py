@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from net.replication.audience import Told, told_all, told_full
 from net.replication.bits import BitWriter
 from net.replication.encoder import write_body
 from net.replication.frame import CHECK, Head, body_check, check_of, write_head
 from net.replication.survey import News
+from net.replication.told import Told, told_all, told_full
 from net.replication.world import Flags, World, digest
 
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from net.replication.encoder import Rows, residuals
+from net.replication.schema import IDENTITY
 from net.replication.shapes import Codes
 from net.replication.world import NO_IDS, NO_SLOTS, Flags, Slots, Table, World, expected
 
@@ -44,26 +45,31 @@ class Survey:
         """what was sent last, as of the last `take`"""
         self._still: Final = [_no_news(table) for table in world.tables]
 
-    def take(self, top: int) -> News:
+    def take(self, top: int, stirred: bool) -> News:
         """What is new among the slots below `top`, which then counts as sent.
 
+        `stirred` says whether identities, or who has which component, may be others: if not, they aren't looked at.
         ValueError, before anything counts as sent, for a code that its field cannot hold.
         """
         # All tables are compared at once: that is a few numpy calls for few entities, and memory bandwidth for many.
         world, sent = self._world, self.sent
-        others = world.ids[:top] != sent.ids[:top]
-        differs = world.codes[:, :top] != sent.codes[:, :top]
+        others: Flags | None = None
+        changed = _NO_INDEX
+        first = len(IDENTITY.shapes)
+        if stirred:
+            first = 0
+            others = world.ids[:top] != sent.ids[:top]
+            changed = others.nonzero()[0]
+            if not len(changed) and np.array_equal(world.present[:, :top], sent.present[:, :top]):
+                others = None
+        differs = world.codes[first:, :top] != sent.codes[first:, :top]
         fields = np.logical_or.reduce(differs, axis=1).tolist()
-        changed = others.nonzero()[0]
-        if not len(changed) and np.array_equal(world.present[:, :top], sent.present[:, :top]):
-            others = None
         found: list[_Change | None] = []
-        first = 0
+        last = -first
         for now, then in zip(world.tables, sent.tables, strict=True):
-            last = first + len(now.component.shapes)
-            touched = differs[first:last] if any(fields[first:last]) else None
+            begin, last = last, last + len(now.component.shapes)
+            touched = differs[begin:last] if begin >= 0 and any(fields[begin:last]) else None
             found.append(None if touched is None and others is None else _compare(now, then, touched, others))
-            first = last
         if others is None:
             return News(NO_SLOTS, NO_SLOTS, NO_IDS, self._follow(found))
         born = changed[world.ids[changed] != 0].astype(np.int32)
@@ -141,6 +147,7 @@ def _compare(now: Table, then: Table, differs: Flags | None, others: Flags | Non
     return _Change(removed, added, slots, differs, codes)
 
 
+_NO_INDEX: Final = np.zeros(0, np.intp)
 _NO_FLAGS: Final[Flags] = np.zeros((0, 0), np.bool_)
 _NO_CODES: Final[Codes] = np.zeros((0, 0), np.int64)
 
@@ -148,7 +155,7 @@ _NO_CODES: Final[Codes] = np.zeros((0, 0), np.int64)
 def _check(table: Table, slots: Slots, codes: Codes) -> None:
     # As unsigned numbers, those below 0 are beyond any limit too.
     wrong = codes.view(np.uint64) > table.component.limits.view(np.uint64)
-    if np.logical_or.reduce(wrong, axis=None):
+    if wrong.any():
         field, row = np.argwhere(wrong)[0]
         name = list(table.component.fields)[field]
         raise ValueError(f"slot {slots[row]}: {table.component.name}.{name} cannot hold the code {codes[field, row]}")

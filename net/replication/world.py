@@ -135,5 +135,8 @@ def expected(component: Component, codes: Codes, steps: Codes) -> Codes:
 
 def digest(ids: Codes) -> int:
     """32 bits that tell sets of ids apart: add and subtract those of what comes and goes, modulo 2^32."""
-    mixed = (ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-    return int(mixed.sum(dtype=np.uint64)) & 0xFFFFFFFF
+    # Mixed twice: after one product, a and d would amount to as much as b and c wherever a + d = b + c.
+    mixed = ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    return int((mixed >> np.uint64(32)).sum(dtype=np.uint64)) & 0xFFFFFFFF
