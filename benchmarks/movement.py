@@ -31,7 +31,7 @@ from game.sim.grid import direction
 from game.sim.state import World
 from game.sim.step import spawn, step
 
-SIZES = (4, 8, 12, 16, 24, 32, 50, 100, 200, 400)
+SIZES = (4, 8, 12, 16, 24, 32, 50, 64, 100, 200, 400)
 READ = ("x", "y", "z", "yaw", "dash_ticks")
 NEVER = 1_000_000
 

@@ -223,7 +223,7 @@ def _step(push: Integers, velocity: Integers, grounded: NDArray[np.bool_]) -> In
     near = square <= _RATES_SQUARED.take(surface, mode="clip")
     np.copyto(step, gap, where=near)
     stuck = (step[0] | step[1]) == _ZERO
-    stuck &= ~near
+    stuck &= ~near  # those have no way to go, and are many
     if np.count_nonzero(stuck):  # the shortest step that there is
         rows = np.flatnonzero(stuck)
         away = gap.take(rows, axis=1)
