@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from net.replication.authority import HEARTBEAT, RESYNC, Authority
-from net.replication.frame import PRIVATE_LIMIT
+from net.replication.frame import NUMBER_LIMIT, PRIVATE_LIMIT
 from net.replication.interest import RadiusProvider
 from net.replication.mirror import Mirror
 from net.replication.schema import Component, Schema
-from net.replication.shapes import Bool, Fixed, Int, Text
+from net.replication.shapes import GENERATIONS, SLOT_BITS, Bool, Fixed, Int, Text
+from net.replication.world import digest
 
 
 def test_hs_05_re_33_who_is_refused_stays_attached_and_gets_nothing(authority, schema):
@@ -536,3 +537,114 @@ def test_every_shape_goes_round_at_its_limits(count):
         for entity in entities:
             for name in fields:
                 assert mirror.get(entity, "all", name) == authority.get(entity, "all", name)
+
+
+def test_what_is_told_and_what_is_acknowledged_come_in_the_same_frame(authority, join):
+    """The state of an avatar and the command that it is the result of are one thing to whoever reconciles."""
+    clients = [join(connection) for connection in range(1, 8)]
+    entity = authority.spawn(body={})
+    dice = np.random.default_rng(3)
+    told = {client.connection: (b"", 0) for client in clients}
+    for tick in range(300):
+        for client in clients:
+            if dice.random() < 0.6:
+                seq = told[client.connection][1] + int(dice.choice([1, 2, 200, 70_000]))
+                private = seq.to_bytes(int(dice.choice([8, 21, 200])), "big")
+                calls = [(authority.tell, private), (authority.acknowledge, seq)]
+                for number in dice.permutation(2):
+                    calls[number][0](client.connection, calls[number][1])
+                told[client.connection] = (private, seq)
+        if dice.random() < 0.4:
+            authority.column("body", "x")[authority.slot(entity)] += 1
+        if dice.random() < 0.05:
+            authority.resync(int(dice.integers(1, 8)))
+        authority.sample(tick)
+        for client in clients:
+            assert (client.mirror.private, client.mirror.acknowledged) == told[client.connection]
+
+
+def test_numbers_that_no_frame_can_hold_are_refused_where_they_are_given(authority, join):
+    client = join(1)
+    for seq in (NUMBER_LIMIT, 1 << 80):
+        with pytest.raises(ValueError, match="number"):
+            authority.acknowledge(1, seq)
+        with pytest.raises(ValueError, match="tick"):
+            authority.sample(seq)
+    authority.acknowledge(1, NUMBER_LIMIT - 1)
+    authority.acknowledge(1, -5)
+    authority.tell(1, bytes(PRIVATE_LIMIT))
+    authority.sample(NUMBER_LIMIT - 1)
+    assert (client.mirror.acknowledged, client.mirror.tick) == (NUMBER_LIMIT - 1, NUMBER_LIMIT - 1)
+    assert len(client.mirror.private) == PRIVATE_LIMIT
+
+
+def test_a_generation_begins_again_after_the_last_one(authority, join, equal):
+    authority._generations[0] = GENERATIONS - 2
+    client = join(1)
+    seen = []
+    for tick in range(3):
+        seen.append(authority.spawn(body={"x": tick}))
+        authority.sample(tick)
+        equal(authority, client.mirror)
+        authority.despawn(seen[-1])
+    assert [entity >> SLOT_BITS for entity in seen] == [GENERATIONS - 1, 1, 2]
+
+
+def test_the_counter_goes_round(authority, join, equal):
+    client = join(1)
+    entity = authority.spawn(body={})
+    for tick in range(600):
+        authority.column("body", "x")[authority.slot(entity)] += 1
+        authority.sample(tick)
+    assert len(client.updates) == 600
+    equal(authority, client.mirror)
+
+
+def test_sets_of_ids_with_equal_sums_have_other_digests():
+    """A digest that adds up products alone would hardly tell slots 1 and 4 from slots 2 and 3."""
+    ids = np.arange(1, 200, dtype=np.int64) + (1 << SLOT_BITS)
+    digests = {}
+    for a in range(0, 199, 3):
+        for b in range(a + 1, 199, 5):
+            digests.setdefault(digest(ids[[a, b]]), set()).add((a, b))
+    assert all(len(pairs) == 1 for pairs in digests.values())
+    assert digest(ids) == (digest(ids[:50]) + digest(ids[50:])) & 0xFFFFFFFF
+
+
+def test_a_world_too_large_for_a_frame_costs_that_connection_alone(authority, join, equal, monkeypatch, caplog):
+    near, far = join(1), join(2)
+    pawn = authority.spawn(owner=1, body={})
+    for n in range(40):
+        authority.spawn(player={"name": f"a long enough name {n}"})
+    authority.set_policy(lambda connection, slot: connection == 2)
+    monkeypatch.setattr("net.replication.authority.FRAME_LIMIT", 200)
+    authority.sample(0)
+    assert authority.connections == [1]
+    assert "bytes at once" in caplog.text
+    assert not far.frames
+    equal(authority, near.mirror, {pawn})
+
+
+def test_only_what_may_have_changed_is_looked_at_and_every_way_to_change_is_seen(authority, join, equal):
+    """Each call on its own, between samples in which nothing else happens."""
+    client = join(1)
+    top, child = authority.spawn(body={}), authority.spawn(body={})
+    authority.sample(0)
+    for tick, change in enumerate(
+        (
+            lambda: authority.set_owner(child, 1),
+            lambda: authority.set_parent(child, top),
+            lambda: authority.add(child, "player", name="x"),
+            lambda: authority.set(child, "player", name="y"),
+            lambda: authority.add(child, "player"),
+            lambda: authority.remove(child, "player"),
+            authority.spawn,
+            lambda: authority.despawn(child),
+            lambda: authority.set(top, "body", y=3),
+        ),
+        start=1,
+    ):
+        change()
+        authority.sample(tick)
+        assert client.mirror.tick == tick
+        equal(authority, client.mirror)

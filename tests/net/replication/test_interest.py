@@ -181,3 +181,67 @@ def test_who_was_told_late_and_is_near_again_costs_no_more_than_before(authority
     authority.set(scene.yours, "body", x=-8)
     run(40)
     assert run(60) == plain
+
+
+def test_a_policy_that_raises_hides_what_it_cannot_answer_and_stops_nobody(authority, scene, equal, caplog):
+    """IN-02, IN-03: everybody else is served in the same sample, and what is owned is shown anyway."""
+
+    def policy(connection, slot):
+        if connection == 1 and slot == authority.slot(scene.yours):
+            raise RuntimeError("a fault of the game")
+        return True
+
+    authority.set_policy(policy)
+    for tick in range(3):
+        authority.set(scene.mine, "body", z=tick)
+        authority.sample(tick)
+    equal(authority, scene.one.mirror, {scene.me, scene.you, scene.mine, scene.score})
+    equal(authority, scene.two.mirror)
+    assert caplog.text.count("the policy failed") == 1
+
+
+@pytest.mark.parametrize("part", ["prepare", "query", "forget"])
+def test_a_provider_that_raises_leaves_everybody_what_they_saw_until_it_works(authority, scene, equal, part, caplog):
+    """IN-02, IN-14, IN-19: values and despawns go on, what is owned comes; afterwards all is as it should be."""
+    provider = RadiusProvider(64, RADIUS)
+    authority.set_provider(provider)
+    authority.sample(0)
+    works = getattr(provider, part)
+
+    def fails(*given):
+        raise RuntimeError("a fault of the game")
+
+    setattr(provider, part, fails)
+    authority.despawn(scene.mine)
+    authority.set(scene.me, "body", x=-9.5)
+    authority.set_owner(scene.you, 0)  # connection 2 has no anchor any more: it is forgotten
+    authority.set(scene.score, "player", score=7)
+    born, mine = authority.spawn(body={"x": -8}), authority.spawn(owner=1, body={"x": 8})
+    authority.sample(1)
+    equal(authority, scene.one.mirror, {scene.me, scene.score, mine})
+    equal(authority, scene.two.mirror, {scene.you, scene.yours, scene.score})
+    authority.set(mine, "body", x=7)
+    authority.sample(2)
+    equal(authority, scene.one.mirror, {scene.me, scene.score, mine})
+    assert caplog.text.count("interest failed") == 1
+    setattr(provider, part, works)
+    authority.set(scene.you, "body", x=9.75)
+    authority.sample(3)
+    equal(authority, scene.one.mirror, {scene.me, scene.you, scene.yours, scene.score, born, mine})
+    equal(authority, scene.two.mirror)
+    authority.set(scene.you, "body", x=10.0)
+    authority.sample(4)
+    equal(authority, scene.one.mirror, {scene.me, scene.you, scene.yours, scene.score, born, mine})
+
+
+def test_who_connects_while_a_provider_fails_is_told_when_it_works(authority, scene, join, equal):
+    provider = RadiusProvider(64, RADIUS)
+    works, provider.prepare = provider.prepare, lambda sample: 1 / 0
+    authority.set_provider(provider)
+    pawn = authority.spawn(owner=3, body={"x": 9.5})
+    late = join(3)
+    authority.sample(0)
+    equal(authority, late.mirror, {pawn})
+    provider.prepare = works
+    authority.sample(1)
+    equal(authority, late.mirror, {pawn, scene.you, scene.yours, scene.score})
