@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from game.sim.arena import CROSSFIRE, Arena, Block
 from game.sim.batch import FEW, Batch
 from game.sim.command import Command
-from game.sim.constants import AVATAR_RADIUS, RUN_SPEED
+from game.sim.constants import AVATAR_RADIUS, GROUND_ACCELERATION, RUN_SPEED
 from game.sim.grid import direction
 from game.sim.movement import move_avatar, slide
 from game.sim.state import Avatar
@@ -129,3 +129,13 @@ def test_rows_can_be_put_in_and_taken_out():
     batch.delete(1)
     assert [batch[row] for row in range(len(batch))] == [two, three]
     assert batch.column("yaw").tolist() == [0, 65535]
+
+
+def test_doubles_give_the_roots_and_quotients_of_integers():
+    """All that can occur: gaps of up to 500 on either axis, times the largest rate, by any length of such a gap."""
+    squares = np.arange(2 * 500**2 + 1)
+    roots = np.floor(np.sqrt(squares)).astype(np.int64)
+    assert np.all((roots * roots <= squares) & (squares < (roots + 1) ** 2))
+    for length in range(1, 710):
+        product = np.arange(500 * GROUND_ACCELERATION + 1)
+        assert np.array_equal((-product / length).astype(np.int64), -(product // length))
