@@ -138,7 +138,7 @@ class Match(ABC):
         dt = max(0.0, now - self._last_update)
         self._now = self._last_update = now
         self._transport.poll()
-        for _ in range(self._steps.due(now)):
+        for _ in range(self._steps.due(self._paced(now))):
             self._tick(pilot)
         self._keep_in_touch(now)
         self._transport.poll()  # what the ticks made leaves now, not a frame later
@@ -194,6 +194,7 @@ class Match(ABC):
         if status.state is TransportState.OPEN:
             self._ghosts.clear()
             self._playback = self._new_playback()
+            self._steps = FixedStep(TICK_RATE)
             self._frames.clear()
             self._snapshot_at = math.nan
             self._begin()
@@ -247,6 +248,10 @@ class Match(ABC):
 
     # -- the own avatar
 
+    def _paced(self, now: float) -> float:
+        """The time by which ticks are due."""
+        return now
+
     def _move(self, avatar: Avatar, command: Command) -> Avatar:
         return move_avatar(avatar, command, self.arena)
 
@@ -257,7 +262,7 @@ class Match(ABC):
     def _own_pose(self, avatar: Avatar, now: float, pilot: Pilot) -> Pose:
         """Between the newest tick and the one that is being played, so that a key shows in the very next frame."""
         command = pilot.command(avatar, self._report.ticks + 1)
-        pose = blend(pose_of(avatar), pose_of(self._move(avatar, command)), self._steps.alpha(now))
+        pose = blend(pose_of(avatar), pose_of(self._move(avatar, command)), self._steps.alpha(self._paced(now)))
         return pose._replace(yaw=command.yaw * RADIANS)
 
     # -- drawing

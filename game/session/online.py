@@ -235,6 +235,10 @@ class OnlineSession(Match):
 
     # -- prediction
 
+    def _paced(self, now: float) -> float:
+        """At the authority's pace: a clock that is fast would buy time there that does not exist."""
+        return self._timesync.paced_time(now)
+
     def _tick(self, pilot: Pilot) -> None:
         if self._baseline is None or self._predictor.pending >= PENDING_LIMIT:
             return  # nobody to play with: the avatar's own time stands still, so nothing is lost

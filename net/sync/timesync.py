@@ -18,6 +18,8 @@ SLEW: Final = 0.05
 """how much faster or slower than real time a shown clock may run while it approaches a new estimate"""
 STEP: Final = 0.25
 """seconds: a larger error is not worth minutes of slewing, the clock steps"""
+DRIFT: Final = 0.0005
+"""how much faster or slower than real time the pace may be: clocks of computers differ by less"""
 
 
 class _Sample(NamedTuple):
@@ -29,9 +31,11 @@ class _Sample(NamedTuple):
 class _SlewedClock:
     """A clock that runs `offset` ahead of the local one and approaches a changed offset smoothly."""
 
-    __slots__ = ("_anchor", "_asked", "_from", "_target")
+    __slots__ = ("_anchor", "_asked", "_from", "_slew", "_step", "_target")
 
-    def __init__(self) -> None:
+    def __init__(self, slew: float = SLEW, step: float = STEP) -> None:
+        self._slew = slew
+        self._step = step
         self._anchor = -math.inf
         self._asked = -math.inf
         self._from = 0.0
@@ -41,7 +45,7 @@ class _SlewedClock:
         """Approach `target` from `now` on, or from the last time that was asked for: what was told stays told."""
         start = max(now, self._asked)
         shown = self._offset(start)
-        self._from = target if at_once or abs(target - shown) > STEP else shown
+        self._from = target if at_once or abs(target - shown) > self._step else shown
         self._anchor = start
         self._target = target
 
@@ -53,7 +57,7 @@ class _SlewedClock:
         gap = self._target - self._from
         if gap == 0.0:
             return self._target
-        room = SLEW * max(0.0, now - self._anchor)
+        room = self._slew * max(0.0, now - self._anchor)
         return self._target if abs(gap) <= room else self._from + math.copysign(room, gap)
 
 
@@ -69,6 +73,8 @@ class TimeSync:
         self._last_rtt = 0.0
         self._server = _SlewedClock()
         self._arrival = _SlewedClock()
+        self._pace = _SlewedClock(DRIFT, math.inf)
+        self._pace_from: float | None = None
         self.rtt = 0.0
         """the round trip, smoothed with gain 1/8 (RFC 6298's SRTT); 0 before the first sample"""
         self.jitter = 0.0
@@ -96,6 +102,10 @@ class TimeSync:
         self._best = min(reversed(samples), key=lambda sample: sample.rtt)
         self._server.aim(received, self._best.offset, first)
         self._arrival.aim(received, self._best.offset - self._best.rtt / 2, first)
+        if self._pace_from is None and len(samples) == WINDOW:
+            self._pace_from = self._best.offset
+        if self._pace_from is not None:
+            self._pace.aim(received, self._best.offset - self._pace_from, at_once=False)
 
     @property
     def ready(self) -> bool:
@@ -128,3 +138,11 @@ class TimeSync:
         does not jump.
         """
         return self._arrival.read(now)
+
+    def paced_time(self, now: float) -> float:
+        """Local time `now` at the server's pace: what is stepped by it makes as many steps as the server does.
+
+        It starts as `now` itself, and follows what the two clocks drift apart, by at most DRIFT: that differs from
+        local time by milliseconds in a minute, but from the server's steps by none in an hour.
+        """
+        return self._pace.read(now)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from net.sync.timesync import SLEW, STEP, TimeSync
+from net.sync.timesync import DRIFT, SLEW, STEP, WINDOW, TimeSync
 
 AHEAD = 1000.0
 """the server's clock minus ours, where nothing else is said"""
@@ -280,3 +280,36 @@ def test_clocks_that_drift_are_followed() -> None:
         received = sent + 0.06
         sync.add(sent, AHEAD + (sent + 0.03) * 1.0001, received)
         assert sync.server_time(received) == pytest.approx(AHEAD + received * 1.0001, abs=0.0007)
+
+
+@pytest.mark.parametrize("drift", [-2e-4, 0.0, 1e-4, 2e-4])
+def test_the_pace_makes_as_many_steps_in_an_hour_as_the_server(drift: float) -> None:
+    """Our clock runs fast by `drift`, over a way with jitter: what is paced stays within 40 ms of the server's time."""
+    sync, chance = TimeSync(), random.Random(5)
+    start, shown = None, []
+    for i in range(4 * 3600):
+        now = i * 0.25
+        server = now / (1 + drift)
+        up, down = 0.03 + chance.random() * 0.02, 0.03 + chance.random() * 0.02
+        sync.add(now, AHEAD + server + up, now + up + down)
+        if i == 40:
+            start = sync.paced_time(now + 0.1) - (now + 0.1) / (1 + drift)
+        if i > 40:
+            shown.append(sync.paced_time(now + 0.1) - (now + 0.1) / (1 + drift))
+    assert max(abs(value - start) for value in shown) < 0.04
+
+
+def test_the_pace_is_local_time_at_first_and_never_far_from_its_speed() -> None:
+    sync = TimeSync()
+    assert sync.paced_time(3.0) == 3.0
+    for i in range(WINDOW - 1):
+        exchange(sync, i * 0.25, 0.05, 0.05)
+    assert sync.paced_time(4.0) == 4.0
+    for i in range(WINDOW, 60):
+        exchange(sync, i * 0.25, 0.05, 0.05, AHEAD + (0.3 if i > 30 else 0.0))
+    before = sync.paced_time(15.1)
+    for step in range(1, 100):
+        now = 15.1 + step / 60
+        after = sync.paced_time(now)
+        assert (1 - DRIFT) / 60 - 1e-9 <= after - before <= (1 + DRIFT) / 60 + 1e-9, "no step, whatever the server does"
+        before = after
