@@ -210,6 +210,10 @@ class Audience:
         told = Told(*self._crossing(connection, view, moment), [])
         known[told.leave] = False
         in_time = known.take(moment.changed)
+        # Who enters is told what it has: never what it has just lost.
+        removed = [
+            table.removed[known.take(table.removed)] if len(table.removed) else NO_SLOTS for table in news.tables
+        ]
         known[told.enter] = True
         late = self._hold_back(connection, view, told, in_time, moment)
         crossing = len(told.enter) or len(late)
@@ -221,9 +225,8 @@ class Audience:
             if len(told.enter):
                 entered = told.enter[table.present.take(told.enter)]
                 added = np.union1d(added, entered) if len(added) else entered
-            removed = new.removed[known.take(new.removed)]
             rows = in_time.take(moment.places[number]).nonzero()[0]
-            told.selections.append(Selection(removed, added, *self._late_fields(number, late, view), rows))
+            told.selections.append(Selection(removed[number], added, *self._late_fields(number, late, view), rows))
         view.behind[late] = False
         return told
 
