@@ -59,8 +59,10 @@ class BitWriter:
                 block = block << width | value
             self.number(block, len(values) * width)
         else:
-            bits = (np.asarray(values, np.int64)[:, None] >> _places(width)) & 1
-            self._block(bits.astype(np.uint8).ravel())
+            kind = np.uint8 if width <= 8 else np.int64
+            bits = np.asarray(values).astype(kind)[:, None] >> _places(width).astype(kind)
+            bits &= 1
+            self._block(bits.astype(np.uint8, copy=False).ravel())
 
     def unary(self, values: Sequence[int] | Codes) -> None:
         """Each number, below 64, as that many zeros and a one."""
@@ -163,8 +165,11 @@ class BitReader:
             raise WireError("a frame ends too early")
         if count < FEW:
             return np.array(self.few_unary(count, most), np.int64)
-        window = min(self.left, count * (most + 1))
-        ones = self._array()[self._at : self._at + window].nonzero()[0][:count]
+        # Most numbers are small: so few bits are looked at first.
+        for width in (4, most + 1):
+            ones = self._array()[self._at : self._at + count * width].view(np.bool_).nonzero()[0][:count]
+            if len(ones) == count:
+                break
         if len(ones) < count:
             raise WireError(_NO_UNARY)
         self._at += int(ones[-1]) + 1

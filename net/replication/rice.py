@@ -71,12 +71,14 @@ def plans(blocks: Codes, widths: Sequence[int]) -> list[tuple[int, int]]:
         return [plans(blocks[n : n + 1], widths[n : n + 1])[0] for n in range(len(blocks))]
     # From here on everybody tries all that anybody is to try: [candidates, blocks, n].
     ks = np.arange(first, last + 1)[:, None]
-    rests = blocks >> ks[:, :, None]
+    largest = int(blocks.max())
+    # Half as wide is twice as fast.
+    rests = (blocks.astype(np.int32) if largest < 1 << 31 else blocks) >> ks[:, :, None].astype(np.int32)
     costs = count * (ks + 1)
-    if int(rests[0].max()) >= ESCAPE:
+    if largest >> first >= ESCAPE:
         costs = costs + np.add.reduce(rests >= ESCAPE, axis=2) * np.array(widths)
         np.minimum(rests, ESCAPE, out=rests)
-    costs = costs + np.add.reduce(rests, axis=2)
+    costs = costs + np.add.reduce(rests, axis=2, dtype=rests.dtype)
     best = costs.argmin(axis=0).tolist()
     return [(first + k, int(costs[k, n]) + widths[n].bit_length()) for n, k in enumerate(best)]
 
