@@ -21,23 +21,23 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final, NamedTuple
-from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import server.room
 from game.session.base import Link
-from game.session.online import PENDING_LIMIT, OnlineSession
+from game.session.online import OnlineSession
 from game.session.pilot import BotPilot
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.constants import TICK_RATE
+from game.wire import PENDING_LIMIT
 from net.clock import ManualClock
 from net.sync.inputs import InputBuffer, Push, Read
 from net.transport.base import Transport
 from net.transport.conditioner import PRESETS, ConditionedTransport
 from server.authority import Authority
 from server.inprocess import connect
+from server.room import Room
 
 _LIMIT: Final = {"bank": PENDING_LIMIT, "limit": PENDING_LIMIT}
 """an honest client stops when so many wait for their answer, so nothing that it sends is too old"""
@@ -143,6 +143,7 @@ class Match:
         self.clock = ManualClock(START)
         self.authority = Authority(self.clock, _silence)
         self.buffers: list[Recorder] = []
+        self.authority.rooms["/"] = Room(inputs=self.buffer)
         self.players = [Player(seed * PLAYERS + i, self.clock) for i in range(PLAYERS)]
         self.largest = 0.0
         self.sessions: list[OnlineSession] = []
@@ -189,7 +190,7 @@ class Match:
         self._wires.append(ConditionedTransport(inner, self.clock, network, network, seed))
         return self._wires[-1]
 
-    def buffer(self, **_: Any) -> Recorder:
+    def buffer(self) -> Recorder:
         """A player's command buffer by the policy in question instead of the room's own."""
         self.buffers.append(Recorder(self.clock, rate=TICK_RATE, **self._policy))
         return self.buffers[-1]
@@ -220,9 +221,7 @@ def measure(network: str, policy: dict[str, Any], seeds: list[int], seconds: flo
     squares: list[float] = []
     for seed in seeds:
         match = Match(network, policy, seed)
-
-        with patch.object(server.room, "InputBuffer", match.buffer):
-            match.join()
+        match.join()
         match.run(WARM_UP)
         start, match.largest = match.clock.now(), 0.0
         before = [session.report().corrections for session in match.sessions]

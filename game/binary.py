@@ -10,6 +10,7 @@ from typing import Final
 
 from game.sim.command import Command
 from game.sim.constants import MAX_COMMAND_TICKS, UNIT
+from game.sim.crowd import OWN
 from game.sim.grid import direction
 from game.sim.state import Avatar
 from game.wire import MAX_PEER_ID, MAX_RTT_MS, NAME_LIMIT
@@ -50,9 +51,6 @@ _COMMAND: Final = struct.Struct("<BIbbHB")
 _JUMP, _DASH, _FIRE, _TICKS, _UNUSED = 1, 2, 4, 3, 0xC0
 SEQ_LIMIT: Final = 2**32 - 1
 
-OWN: Final = struct.Struct("<iiHhhhHBBB")
-"""the receiver's own avatar in a frame: x, z, y, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held"""
-
 
 def pack_command(seq: int, command: Command) -> bytes:
     """A numbered command. struct.error for a seq above SEQ_LIMIT: two years of play."""
@@ -73,14 +71,8 @@ def unpack_command(data: bytes) -> tuple[int, Command]:
     return seq, Command(dx, dz, yaw, bits & _JUMP != 0, bits & _DASH != 0, bits & _FIRE != 0, ticks)
 
 
-def pack_own(avatar: Avatar) -> bytes:
-    """An avatar for its own player, to the bit."""
-    a = avatar
-    return OWN.pack(a.x, a.z, a.y, a.vx, a.vy, a.vz, a.yaw, a.dash_ticks, a.cooldown, a.jump_held)
-
-
 def unpack_own(data: bytes) -> Avatar:
-    """The avatar that was packed. Raises WireError."""
+    """The receiver's own avatar, as `Crowd.packed` lays it out. Raises WireError."""
     try:
         x, z, y, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held = OWN.unpack(data)
     except struct.error:

@@ -26,6 +26,8 @@ NAME_LIMIT: Final = 24
 MAX_PEER_ID: Final = 64
 """characters"""
 MAX_RTT_MS: Final = 60_000.0
+PENDING_LIMIT: Final = 128
+"""commands that a client may have on their way, and ticks of them that the authority keeps through a stall"""
 EMOTE: Final = "emote"
 """the event by which a player says one of EMOTES, by its index"""
 EMOTES: Final = ("Hello!", "Nice one!", "Oops!", "Again?")

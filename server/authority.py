@@ -9,7 +9,9 @@ from typing import Final
 
 import msgspec
 
+from game.sim.arena import CROSSFIRE
 from game.sim.constants import TICK_RATE
+from game.sim.walls import walls
 from game.wire import MAX_PEER_ID, SERVER, Error, Hello, Message, pack_avatar, parse_raw
 from net.clock import Clock
 from net.envelope import WireError, decode_raw
@@ -62,6 +64,7 @@ class Authority:
         max_per_address: int = MAX_PER_ADDRESS,
         log_positions: bool = False,
     ) -> None:
+        walls(CROSSFIRE)  # looking all of its walls up takes a moment, which no match that has begun can spare
         self._clock = clock
         self._log = log
         self._world_rate = world_rate
@@ -151,7 +154,7 @@ class Authority:
                 peer_id: {"name": room.person(peer_id).name, **msgspec.to_builtins(pack_avatar(avatar))}
                 for peer_id, avatar in room.avatars().items()
             }
-            self._log("world", room=name, tick=room.world.tick, players=players)
+            self._log("world", room=name, tick=room.crowd.tick, players=players)
 
     def _abandon(self, name: str) -> None:
         del self.rooms[name]

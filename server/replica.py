@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PLAYER, REACH, SCHEMA, pack_own
+import numpy as np
+
+from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PLAYER, REACH, SCHEMA
 from game.sim.constants import UNIT
-from game.sim.state import Avatar
+from game.sim.crowd import Crowd
 from game.wire import Person
 from net.replication import Authority
 from server.engine import Frame, binary_frame
@@ -24,6 +26,7 @@ class Replica:
         self._entities: dict[int, int] = {}
         columns = [self._authority.column(AVATAR, field) for field in ("x", "y", "z", "yaw", "dashing")]
         self._x, self._y, self._z, self._yaw, self._dashing = columns
+        self._raw = np.zeros(capacity, np.int64)
 
     @property
     def listeners(self) -> list[int]:
@@ -62,17 +65,26 @@ class Replica:
         """Tell him everything anew."""
         self._authority.resync(number)
 
-    def acknowledge(self, number: int, avatar: Avatar, seq: int) -> None:
-        """What his next frame says to him alone: his avatar as it is after his command `seq`."""
-        self._authority.tell(number, pack_own(avatar))
+    def acknowledge(self, number: int, own: bytes, seq: int) -> None:
+        """What his next frame says to him alone: his avatar (`Crowd.packed`) as it is after his command `seq`."""
+        self._authority.tell(number, own)
         self._authority.acknowledge(number, seq)
 
-    def sample(self, tick: int, avatars: dict[int, Avatar]) -> None:
-        """Send what is new in the avatars by slot, which stand at `tick`."""
-        slots = list(avatars)
-        self._x[slots] = [(avatar.x + _HALF) // GHOST_STEP + _MIDDLE for avatar in avatars.values()]
-        self._y[slots] = [(avatar.y + _HALF) // GHOST_STEP for avatar in avatars.values()]
-        self._z[slots] = [(avatar.z + _HALF) // GHOST_STEP + _MIDDLE for avatar in avatars.values()]
-        self._yaw[slots] = [(avatar.yaw + GHOST_TURN // 2) // GHOST_TURN & 1023 for avatar in avatars.values()]
-        self._dashing[slots] = [avatar.dash_ticks > 0 for avatar in avatars.values()]
-        self._authority.sample(tick)
+    def sample(self, crowd: Crowd) -> None:
+        """Send what is new in the avatars, slot by slot."""
+        raw = self._raw
+        for field, column in (("x", self._x), ("z", self._z)):
+            crowd.read(field, raw)
+            np.add(raw, _HALF, out=raw)
+            np.floor_divide(raw, GHOST_STEP, out=raw)
+            np.add(raw, _MIDDLE, out=column)
+        crowd.read("y", raw)
+        np.add(raw, _HALF, out=raw)
+        np.floor_divide(raw, GHOST_STEP, out=self._y)
+        crowd.read("yaw", raw)
+        np.add(raw, GHOST_TURN // 2, out=raw)
+        np.floor_divide(raw, GHOST_TURN, out=raw)
+        np.bitwise_and(raw, 1023, out=self._yaw)
+        crowd.read("dash_ticks", raw)
+        np.greater(raw, 0, out=self._dashing, casting="unsafe")
+        self._authority.sample(crowd.tick)

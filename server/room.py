@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -13,12 +14,13 @@ from game.sim.arena import CROSSFIRE, Arena
 from game.sim.bot import bot_command
 from game.sim.command import Command
 from game.sim.constants import TICK_MS, TICK_RATE
-from game.sim.state import Avatar, World
-from game.sim.step import remove, spawn, step
+from game.sim.crowd import Crowd
+from game.sim.state import Avatar
 from game.wire import (
     DEFAULT_COLORS,
     EMOTE,
     MAX_RTT_MS,
+    PENDING_LIMIT,
     PROTOCOL,
     Bye,
     ClockSample,
@@ -48,6 +50,17 @@ EMOTE_EVERY: Final = 0.4
 """seconds that one player has to wait between two emotes: less than clients wait, for networks bunch what they carry"""
 
 
+Inputs = InputBuffer[Command]
+
+
+def commands_at_once() -> Inputs:
+    """What makes the fewest corrections: every command in order, as soon as it is paid for. docs/decisions.md says why.
+
+    Nothing that a client of ours has on its way is ever too old.
+    """
+    return InputBuffer(rate=TICK_RATE, bank=PENDING_LIMIT, limit=PENDING_LIMIT)
+
+
 class Closing(msgspec.Struct, frozen=True):
     """The answer to a message that ends its sender's stay: the connection is to be closed with this."""
 
@@ -58,7 +71,7 @@ class Closing(msgspec.Struct, frozen=True):
 class _Player:
     """One seat."""
 
-    def __init__(self, slot: int, number: int, send: Send, person: Person) -> None:
+    def __init__(self, slot: int, number: int, send: Send, person: Person, inputs: Inputs) -> None:
         self.slot = slot
         self.number = number
         """names the connection; 0 if there is none"""
@@ -66,17 +79,16 @@ class _Player:
         """takes binary frames instead of `state`, `world` and `roster`"""
         self.send = send
         self.person = person
-        self.inputs: InputBuffer[Command] = InputBuffer(rate=TICK_RATE)
+        self.inputs = inputs
         self.emote_at = -math.inf
 
 
 class _Bot(_Player):
     """A seat whose player lives here: his commands take the way of everybody's."""
 
-    def play(self, world: World, arena: Arena) -> None:
-        """Queue what the bot wants in the next tick."""
-        tick = world.tick + 1
-        self.inputs.push(tick, bot_command(world.avatars[self.slot], tick, self.slot + 1, arena), 1)
+    def play(self, avatar: Avatar, tick: int, arena: Arena) -> None:
+        """Queue what the bot wants in the tick that comes."""
+        self.inputs.push(tick, bot_command(avatar, tick, self.slot + 1, arena), 1)
 
 
 def _to_nobody(_: Frame) -> None:
@@ -86,17 +98,26 @@ def _to_nobody(_: Frame) -> None:
 class Room:
     """A match. `now` is in seconds. What it has to say goes out through each player's `send`, at once or in `tick`."""
 
-    def __init__(self, *, arena: Arena = CROSSFIRE, world_rate: float = 20.0, bots: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        arena: Arena = CROSSFIRE,
+        world_rate: float = 20.0,
+        bots: int = 0,
+        inputs: Callable[[], Inputs] = commands_at_once,
+    ) -> None:
         """`world_rate`: how often a second everybody is told about everybody, above 0 and at most the tick rate.
 
         Raises ValueError for others.
 
         `bots` live here from the start, up to half of CAPACITY, and are players like all others to everybody else.
+        `inputs` makes the buffer for a player's commands.
         """
         if not 0 < world_rate <= TICK_RATE:
             raise ValueError(f"a world rate lies above 0 and up to {TICK_RATE} a second, not at {world_rate}")
         self.arena = arena
-        self.world = World()
+        self.crowd = Crowd(arena, CAPACITY)
+        self._inputs = inputs
         self._world_rate = world_rate
         self._replica = Replica(CAPACITY)
         self._numbers = itertools.count(1)
@@ -106,7 +127,7 @@ class Room:
         for turn in range(1, min(bots, CAPACITY // 2) + 1):
             peer_id = f"bot-{turn}"
             slot = self._replica.enter(peer_id, 0)
-            self._seat(peer_id, _Bot(slot, 0, _to_nobody, Person(f"Bot {turn}", self._free_color(slot))))
+            self._seat(peer_id, _Bot(slot, 0, _to_nobody, Person(f"Bot {turn}", self._free_color(slot)), inputs()))
 
     def __len__(self) -> int:
         """People: bots don't count, for nobody plays where only bots are."""
@@ -121,7 +142,8 @@ class Room:
 
     def avatars(self) -> dict[str, Avatar]:
         """Every player's avatar."""
-        return {peer_id: self.world.avatars[player.slot] for peer_id, player in self._players.items()}
+        avatars = self.crowd.world().avatars
+        return {peer_id: avatars[player.slot] for peer_id, player in self._players.items()}
 
     # -- coming and going
 
@@ -138,7 +160,7 @@ class Room:
             return Closing(4013, "room full")
         number = next(self._numbers)
         slot = self._replica.enter(peer_id, number)
-        player = _Player(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)))
+        player = _Player(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)), self._inputs())
         self._seat(peer_id, player)
         self._script.listen(peer_id, send)
         if hello is not None:
@@ -146,7 +168,7 @@ class Room:
         return None
 
     def _seat(self, peer_id: str, player: _Player) -> None:
-        self.world = spawn(self.world, player.slot, self.arena)
+        self.crowd.spawn(player.slot)
         self._players[peer_id] = player
         self._introduce(peer_id, player, player.person)
 
@@ -154,7 +176,7 @@ class Room:
         """Take a player out of the world. Nothing for somebody who is not here."""
         player = self._players.pop(peer_id, None)
         if player is not None:
-            self.world = remove(self.world, player.slot)
+            self.crowd.remove(player.slot)
             self._replica.leave(player.slot)
             self._script.leave(peer_id)
 
@@ -210,7 +232,7 @@ class Room:
             self._script.unlisten(peer_id)
             self._replica.listen(player.number, player.send)
         welcome = Welcome(
-            PROTOCOL, peer_id, self.arena.name, self.world.tick, TICK_RATE, self._world_rate, binary=player.binary
+            PROTOCOL, peer_id, self.arena.name, self.crowd.tick, TICK_RATE, self._world_rate, binary=player.binary
         )
         player.send(encode(welcome))
 
@@ -244,17 +266,18 @@ class Room:
 
     def _time_ms(self, now: float) -> float:
         """The room's time, which stands at n / TICK_RATE seconds when tick n is done."""
-        return (self.world.tick + (now - self._ticked_at) * TICK_RATE) * TICK_MS
+        return (self.crowd.tick + (now - self._ticked_at) * TICK_RATE) * TICK_MS
 
     def tick(self, now: float) -> None:
         """Run one step of the world, and send what is due after it."""
-        for player in self._players.values():
-            if isinstance(player, _Bot):
-                player.play(self.world, self.arena)
-        commands = {player.slot: player.inputs.take(now) for player in self._players.values()}
-        self.world, _ = step(self.world, commands, self.arena)
+        bots = [player for player in self._players.values() if isinstance(player, _Bot)]
+        if bots:
+            avatars = self.crowd.world().avatars
+            for bot in bots:
+                bot.play(avatars[bot.slot], self.crowd.tick + 1, self.arena)
+        self.crowd.advance({player.slot: player.inputs.take(now) for player in self._players.values()})
         self._ticked_at = now
-        tick = self.world.tick
+        tick = self.crowd.tick
         self._script.send_roster(now)
         if math.floor(tick * self._world_rate / TICK_RATE) != math.floor((tick - 1) * self._world_rate / TICK_RATE):
             self._send_frames()
@@ -264,15 +287,15 @@ class Room:
 
     def _send_frames(self) -> None:
         """To everybody who takes binary frames: the world, his own avatar, and his newest command."""
-        avatars = self.world.avatars
+        own = dict(zip(self.crowd.slots, self.crowd.packed(), strict=True))
         for player in self._players.values():
             if player.binary:
-                self._replica.acknowledge(player.number, avatars[player.slot], player.inputs.last_seq)
-        self._replica.sample(self.world.tick, avatars)
+                self._replica.acknowledge(player.number, own[player.slot], player.inputs.last_seq)
+        self._replica.sample(self.crowd)
 
     def _own(self, peer_id: str) -> tuple[Avatar, int]:
         player = self._players[peer_id]
-        return self.world.avatars[player.slot], player.inputs.last_seq
+        return self.crowd.avatar(player.slot), player.inputs.last_seq
 
 
 def _refusal(hello: Hello, send: Send) -> Closing | None:

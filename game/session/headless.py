@@ -18,6 +18,9 @@ class Headless(Match):
 class HeadlessOnline(Headless, OnlineSession):
     """`OnlineSession` without eyes: its frames show nobody."""
 
+    def _follow(self, time: float) -> None:
+        """Where the others are is nobody's business."""
+
 
 class HeadlessPeer(Headless, PeerSession):
     """`PeerSession` without eyes: its frames show nobody."""

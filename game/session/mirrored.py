@@ -18,6 +18,7 @@ from net.replication import Archetype, Mirror, Update
 
 SLOTS: Final = 4096
 """entities that a room may have"""
+_NONE: Final = np.zeros(0, np.int32)
 _ARCHETYPES: Final[dict[str, Archetype]] = {AVATAR: lambda entity: {}}
 
 
@@ -34,8 +35,6 @@ class News:
     last_seq: int
     gone: list[str] = field(default_factory=list)
     """who has left, by peerId"""
-    moved: dict[str, Pose] = field(default_factory=dict)
-    """who came, moved, or is told anew, and where they are"""
 
 
 class Mirrored:
@@ -44,6 +43,7 @@ class Mirrored:
     def __init__(self) -> None:
         self._mirror = Mirror(SCHEMA, _ARCHETYPES, slots=SLOTS)
         self._names: dict[int, str] = {}
+        self._moved = _NONE
         self.people: dict[str, Person] = {}
         """who is here, by peerId; another object whenever anything in it changes"""
 
@@ -68,7 +68,7 @@ class Mirrored:
         for entity in update.spawned:
             self._names[entity] = self._name(entity)
         self._meet(update, news.gone)
-        self._follow(update, news)
+        self._moved = _both(update, AVATAR)
         return news
 
     def _name(self, entity: int) -> str:
@@ -92,11 +92,11 @@ class Mirrored:
                 )
         self.people = people
 
-    def _follow(self, update: Update, news: News) -> None:
-        mirror, slots = self._mirror, _both(update, AVATAR)
+    def moved(self) -> dict[str, Pose]:
+        """Who came, moved, or was told anew in the newest frame, and where they are."""
+        mirror, slots, names = self._mirror, self._moved, self._names
         fields = [mirror.values(AVATAR, name, slots).tolist() for name in ("x", "y", "z", "yaw", "dashing")]
-        names = self._names
-        news.moved = {
+        return {
             names[entity]: Pose(*values) for entity, *values in zip(mirror.ids[slots].tolist(), *fields, strict=True)
         }
 
@@ -104,6 +104,3 @@ class Mirrored:
 def _both(update: Update, component: str) -> NDArray[np.int32]:
     """The slots whose component came or changed."""
     return np.concatenate([update.added.get(component, _NONE), update.changed.get(component, _NONE)])
-
-
-_NONE: Final = np.zeros(0, np.int32)

@@ -19,6 +19,7 @@ from game.sim.constants import UNIT
 from game.sim.state import Avatar
 from game.wire import (
     DEFAULT_COLORS,
+    PENDING_LIMIT,
     PROTOCOL,
     SERVER,
     Bye,
@@ -49,7 +50,6 @@ from net.transport.conditioner import ConditionedTransport, Conditions, OrderedC
 
 _log = logging.getLogger(__name__)
 
-PENDING_LIMIT: Final = 128
 CLOCK_EVERY: Final = 0.25
 """seconds between two samples of the authority's clock"""
 PROFILE_EVERY: Final = 1.0
@@ -183,19 +183,23 @@ class OnlineSession(Match):
         self._playback.hear(news.time, at, max(0.0, PAUSE - self._interval) if news.quiet else 0.0)
         for peer_id in news.gone:
             self._forget(peer_id)
-        for peer_id, pose in news.moved.items():
-            if peer_id != self.peer_id:
-                ghost = self._ghost(peer_id)
-                ghost.hold(news.time - self._interval)
-                ghost.push(news.time, pose)
-        for peer_id, ghost in self._ghosts.items():
-            if peer_id != self.peer_id:
-                ghost.hold(news.time)
+        self._follow(news.time)
         self._peers_seen.update(self._mirrored.people.keys() - {self.peer_id})
         self.presence.set(self._mirrored.people)
         self._count_snapshot(at)
         if news.own is not None:
             self._take_own(news.own, news.last_seq, news.time, at)
+
+    def _follow(self, time: float) -> None:
+        """Take in where the others are; who was not spoken of is where he was."""
+        for peer_id, pose in self._mirrored.moved().items():
+            if peer_id != self.peer_id:
+                ghost = self._ghost(peer_id)
+                ghost.hold(time - self._interval)
+                ghost.push(time, pose)
+        for peer_id, ghost in self._ghosts.items():
+            if peer_id != self.peer_id:
+                ghost.hold(time)
 
     def _take_state(self, message: State, at: float) -> None:
         self._take_own(unpack_avatar(message.state), message.last_seq, message.time_ms / 1000, at)

@@ -75,11 +75,14 @@ class Crowd:
 
     def spawn(self, slot: int) -> None:
         """A new avatar at that slot's place, whoever was in the slot. Raises ValueError for what is no slot."""
+        x, z, yaw = self.arena.spawns[slot % len(self.arena.spawns)]
+        self.place(slot, Avatar(x=x, z=z, yaw=yaw))
+
+    def place(self, slot: int, avatar: Avatar) -> None:
+        """Put this avatar into a slot, whoever was in it. Raises ValueError for what is no slot."""
         if not 0 <= slot < self.capacity:
             raise ValueError(f"slots are 0 to {self.capacity - 1}, not {slot}")
         self.remove(slot)
-        x, z, yaw = self.arena.spawns[slot % len(self.arena.spawns)]
-        avatar = Avatar(x=x, z=z, yaw=yaw)
         row = bisect_left(self.slots, slot)
         self._hold((*self.slots[:row], slot, *self.slots[row:]))
         if self._batch is not None:

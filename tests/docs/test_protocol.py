@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from game import binary
+from game.sim.crowd import OWN
 from net.channel import channel, questions
 from net.presence import fields, frame, protobuf, sync
 from net.presence.codec import NAME_LIMIT, SHOT_TEXT_LIMIT, TEXT_LIMIT
@@ -60,7 +61,7 @@ def test_the_games_components_and_layouts_are_those_that_are_used():
         for field, shape in component.describe():
             assert f"`{field}`" in TEXT
             assert f"`{shape}`" in TEXT
-    assert f"{binary.OWN.size} bytes, little-endian" in WORDS
+    assert f"{OWN.size} bytes, little-endian" in WORDS
     assert f"0x{binary.COMMAND:02X}" in TEXT
 
 

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from game.binary import COMMAND, SCHEMA, SEQ_LIMIT, pack_command, pack_own, unpack_command, unpack_own
+from game.binary import COMMAND, SCHEMA, SEQ_LIMIT, pack_command, unpack_command, unpack_own
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.constants import UNIT
+from game.sim.crowd import OWN
 from game.sim.grid import direction
 from game.sim.state import Avatar
 from net.envelope import WireError
@@ -29,6 +30,10 @@ avatars = st.builds(
 )
 
 
+def as_bytes(a: Avatar) -> bytes:
+    return OWN.pack(a.x, a.z, a.y, a.vx, a.vy, a.vz, a.yaw, a.dash_ticks, a.cooldown, a.jump_held)
+
+
 @given(st.integers(1, SEQ_LIMIT), commands)
 def test_a_command_comes_back_to_the_bit(seq: int, command: Command):
     data = pack_command(seq, command)
@@ -38,7 +43,7 @@ def test_a_command_comes_back_to_the_bit(seq: int, command: Command):
 
 @given(avatars)
 def test_an_own_avatar_comes_back_to_the_bit(avatar: Avatar):
-    assert unpack_own(pack_own(avatar)) == avatar
+    assert unpack_own(as_bytes(avatar)) == avatar
 
 
 @given(st.binary(max_size=32) | st.binary(min_size=10, max_size=10).map(lambda data: bytes([COMMAND]) + data[1:]))

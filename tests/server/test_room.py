@@ -25,7 +25,6 @@ from game.wire import (
     Profile,
     Roster,
     Welcome,
-    pack_avatar,
     pack_input,
     unpack_avatar,
 )
@@ -201,7 +200,7 @@ def test_as_15_as_21_a_flooder_moves_no_faster_than_real_time_and_the_slack_of_2
         for k in range(a_tick):
             room.receive("ada", pack_input(i * a_tick + k + 1, Command(dx=127, ticks=ticks)), i / 60)
         room.tick(i / 60)
-        furthest = room.world.avatars[0].x - CROSSFIRE.spawns[0][0]
+        furthest = room.crowd.avatar(0).x - CROSSFIRE.spawns[0][0]
         assert furthest <= (i + 15) * RUN_SPEED
     assert furthest >= 110 * RUN_SPEED
 
@@ -297,7 +296,7 @@ def test_a_player_beyond_the_capacity_is_refused_and_slots_are_filled_from_the_l
     room.leave("p7")
     room.leave("p3")
     enter(room, "late")
-    assert sorted(room.world.avatars) == [slot for slot in range(CAPACITY) if slot != 7]
+    assert list(room.crowd.slots) == [slot for slot in range(CAPACITY) if slot != 7]
     late = room.avatars()["late"]
     assert (late.x, late.z) == CROSSFIRE.spawns[3][:2]
 
