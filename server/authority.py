@@ -183,7 +183,7 @@ class Authority:
             send(encode(Error("id_taken", "another connection in this room has your id")))
             closing = Closing(4001, "id taken")
         else:
-            room = room or Room(world_rate=self._world_rate, bots=self._bots)
+            room = Room(world_rate=self._world_rate, bots=self._bots) if room is None else room
             closing = room.join(peer_id, send, message if isinstance(message, Hello) else None)
         if closing is not None:
             self._refuse(link, closing, peer=peer_id[:MAX_PEER_ID])
