@@ -34,9 +34,9 @@ sys.path.insert(0, str(ROOT))
 
 from crowd import RATE, Crowd  # noqa: E402
 
-from game.binary import SCHEMA, pack_own  # noqa: E402
+from game.binary import SCHEMA  # noqa: E402
 from game.sim.constants import TICK_RATE  # noqa: E402
-from game.sim.state import Avatar  # noqa: E402
+from game.sim.crowd import OWN  # noqa: E402
 from net.clock import MonotonicClock  # noqa: E402
 from net.replication import Authority as Replication  # noqa: E402
 from server.authority import MAX_SIZE, Authority  # noqa: E402
@@ -70,7 +70,7 @@ class Nothing:
         world = Replication(SCHEMA)
         world.attach(1, connection.send_bytes)
         world.greet(1, SCHEMA.greeting())
-        world.tell(1, pack_own(Avatar()))
+        world.tell(1, bytes(OWN.size))
         world.sample(1)
         self._connections.append(connection)
 
@@ -92,9 +92,7 @@ async def serving(connection_kind: Any, io: bool) -> None:
         handler: Any = Nothing()
     else:
         # a room counts its frames in ticks, which come at half their usual rate here
-        handler = Authority(
-            clock, lambda *_, **__: None, world_rate=FRAMES * TICK_RATE / RATE, capacity=1000, max_per_address=1000
-        )
+        handler = Authority(clock, lambda *_, **__: None, world_rate=FRAMES * TICK_RATE / RATE, max_per_address=1000)
     listener = await serve(handler, "127.0.0.1", 0, Limits(max_size=MAX_SIZE), kind=connection_kind)
     ticker = Ticker(clock, handler.tick, rate=RATE)
     tell(port=listener.port)

@@ -12,7 +12,7 @@ import socket
 import time
 from random import Random
 
-from game.binary import SCHEMA, pack_command, unpack_own
+from game.binary import AVATAR, SCHEMA, pack_command, unpack_own
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.grid import direction
@@ -66,7 +66,7 @@ class Player:
         self.bytes = self.frames = 0
         self.seq = 0
         self.corrections = 0
-        self.mirror = Mirror(SCHEMA)
+        self.mirror = Mirror(SCHEMA, {AVATAR: lambda _: {}})
         self._watching = watching
         self._walker = Walker(number)
         self._predicted: dict[int, Avatar] = {}

@@ -28,24 +28,7 @@ class Verdict(Enum):
     CLOSE = "close the connection"
 
 
-class TokenBucket:
-    """At most `burst` at once and `rate` a second in the long run."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._tokens = burst
-        self._at = float("-inf")
-
-    def take(self, now: float) -> bool:
-        """Whether there was a token at `now` (seconds); it is gone then. A `now` that goes back brings no tokens."""
-        if now > self._at:
-            self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
-            self._at = now
-        if self._tokens < 1.0:
-            return False
-        self._tokens -= 1.0
-        return True
+_PASS: Final = Verdict.PASS
 
 
 class _Offence:
@@ -70,16 +53,34 @@ class _Offence:
 
 
 class Guard:
-    """The limits of one connection. Times are seconds."""
+    """The limits of one connection: a token bucket for messages, and how often it misbehaves. Times are seconds."""
+
+    __slots__ = ("_at", "_burst", "_dropped", "_malformed", "_rate", "_tokens")
 
     def __init__(self, *, rate: float = RATE, burst: float = BURST) -> None:
-        self._messages = TokenBucket(rate, burst)
+        """At most `burst` messages at once, and `rate` a second in the long run."""
+        self._rate = rate
+        self._burst = burst
+        self._tokens = burst
+        self._at = float("-inf")
         self._dropped = _Offence(MAX_DROPPED + 1)
         self._malformed = _Offence(MAX_MALFORMED)
 
     def message(self, now: float, *, silent: bool = False) -> Verdict:
-        """A message has arrived, whatever is in it: PASS, or what to do about a flood. Never TELL when `silent`."""
-        return Verdict.PASS if self._messages.take(now) else self._dropped.again(now, silent)
+        """A message has arrived, whatever is in it: PASS, or what to do about a flood. Never TELL when `silent`.
+
+        A `now` that goes back brings no tokens.
+        """
+        tokens = self._tokens
+        if now > self._at:
+            tokens += (now - self._at) * self._rate
+            self._at = now
+            tokens = min(tokens, self._burst)
+        if tokens >= 1.0:
+            self._tokens = tokens - 1.0
+            return _PASS
+        self._tokens = tokens
+        return self._dropped.again(now, silent)
 
     def malformed(self, now: float, *, silent: bool = False) -> Verdict:
         """A message turned out to be malformed. Never PASS, and never TELL when `silent`."""

@@ -1,21 +1,22 @@
 from __future__ import annotations
 
-from server.guard import Guard, TokenBucket, Verdict
+from server.guard import Guard, Verdict
 
 
-def test_a_bucket_gives_its_burst_then_its_rate():
-    bucket = TokenBucket(rate=10.0, burst=3.0)
-    assert [bucket.take(100.0) for _ in range(4)] == [True, True, True, False]
-    assert bucket.take(100.09) is False
-    assert bucket.take(100.11) is True
-    assert bucket.take(100.11) is False
+def passes(guard: Guard, *times: float) -> list[bool]:
+    return [guard.message(now) is Verdict.PASS for now in times]
 
 
-def test_a_bucket_never_holds_more_than_its_burst_and_gains_nothing_from_a_clock_that_goes_back():
-    bucket = TokenBucket(rate=10.0, burst=2.0)
-    assert [bucket.take(0.0), bucket.take(0.0)] == [True, True]
-    assert bucket.take(-50.0) is False
-    assert [bucket.take(1000.0) for _ in range(3)] == [True, True, False]
+def test_messages_pass_in_a_burst_and_then_at_their_rate():
+    guard = Guard(rate=10.0, burst=3.0)
+    assert passes(guard, *[100.0] * 4) == [True, True, True, False]
+    assert passes(guard, 100.09, 100.11, 100.11) == [False, True, False]
+
+
+def test_no_more_than_a_burst_is_saved_up_and_nothing_is_gained_from_a_clock_that_goes_back():
+    guard = Guard(rate=10.0, burst=2.0)
+    assert passes(guard, 0.0, 0.0, -50.0) == [True, True, False]
+    assert passes(guard, 1000.0, 1000.0, 1000.0) == [True, True, False]
 
 
 def test_an_honest_client_passes_for_ever_and_so_does_its_burst_after_two_seconds_of_stall():
