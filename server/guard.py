@@ -29,6 +29,8 @@ class Verdict(Enum):
 
 
 _PASS: Final = Verdict.PASS
+_LONG_AGO: Final = -1e300
+"""seconds; finite, so that no tokens at all come of it at a rate of 0"""
 
 
 class _Offence:
@@ -62,7 +64,7 @@ class Guard:
         self._rate = rate
         self._burst = burst
         self._tokens = burst
-        self._at = float("-inf")
+        self._at = _LONG_AGO
         self._dropped = _Offence(MAX_DROPPED + 1)
         self._malformed = _Offence(MAX_MALFORMED)
 
@@ -73,9 +75,8 @@ class Guard:
         """
         tokens = self._tokens
         if now > self._at:
-            tokens += (now - self._at) * self._rate
+            tokens = min(self._burst, tokens + (now - self._at) * self._rate)
             self._at = now
-            tokens = min(tokens, self._burst)
         if tokens >= 1.0:
             self._tokens = tokens - 1.0
             return _PASS
