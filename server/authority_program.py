@@ -16,6 +16,8 @@ from server.room import CAPACITY
 from server.ticker import Ticker
 
 PORT: Final = 8788
+GATHER: Final = 0.002
+"""seconds; commands wait for the next tick anyway"""
 
 
 class AuthorityService(Service):
@@ -24,7 +26,7 @@ class AuthorityService(Service):
     def __init__(self, log: Log, *, world_rate: float = 20.0, bots: int = 0, log_positions: bool = False) -> None:
         self._clock = MonotonicClock()
         self._authority = Authority(self._clock, log, world_rate=world_rate, bots=bots, log_positions=log_positions)
-        super().__init__(self._authority, Limits(max_size=MAX_SIZE))
+        super().__init__(self._authority, Limits(max_size=MAX_SIZE, gather=GATHER))
 
     def start(self) -> None:
         """It is listening now, on the running loop."""

@@ -27,6 +27,8 @@ class Limits(msgspec.Struct, frozen=True):
     """seconds that a closing handshake may take before the connection is cut"""
     max_control_frames: int = 100
     """pings, pongs and tiny fragments a second; beyond that the connection is closed with 1008"""
+    gather: float = 0.0
+    """seconds that input may wait on a crowded server, so that one turn of the loop takes what many have sent"""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):

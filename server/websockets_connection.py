@@ -22,6 +22,7 @@ except ImportError:  # built without a compiler
 
 from server.engine import Frame, Handler, Http, Limits, binary_frame, text_frame
 from server.flusher import Flusher
+from server.gatherer import Gatherer
 from server.request_head import RequestHead
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -48,6 +49,7 @@ class WebSocketConnection(asyncio.Protocol):
         flusher: Flusher,
         came: Callable[[WebSocketConnection], None],
         gone: Callable[[WebSocketConnection], None],
+        gatherer: Gatherer | None = None,
     ) -> None:
         """It calls `came` when it is connected and `gone` when it is lost."""
         self.path = ""
@@ -56,6 +58,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._limits = limits
         self._http = http
         self._flusher = flusher
+        self._gatherer = gatherer
         self._came = came
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -149,6 +152,9 @@ class WebSocketConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Input, parsed a chunk at a time."""
+        gatherer = self._gatherer
+        if gatherer is not None and gatherer.wants:
+            gatherer.came()
         # Nearly all that a player sends is one short frame by itself: that one needs no parser.
         size = len(data)
         if (

@@ -8,8 +8,10 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
+from net.clock import MonotonicClock
 from server.engine import Handler, Http, Limits
 from server.flusher import Flusher
+from server.gatherer import Gatherer
 from server.websockets_connection import WebSocketConnection
 
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -27,6 +29,7 @@ class WebSocketListener:
         self._kind = kind
         self._loop = asyncio.get_running_loop()
         self._flusher = Flusher(self._loop)
+        self._gatherer = Gatherer(self._loop, MonotonicClock(), limits.gather) if limits.gather > 0 else None
         self._servers: list[asyncio.Server] = []
         self._connections: set[WebSocketConnection] = set()
         self._closed = False
@@ -89,16 +92,23 @@ class WebSocketListener:
             flusher=self._flusher,
             came=self._came,
             gone=self._gone,
+            gatherer=self._gatherer,
         )
 
     def _came(self, connection: WebSocketConnection) -> None:
         self._connections.add(connection)
+        self._count()
         if self._closed:  # it was waiting to be accepted
             connection.shut(1001, "server shutting down")
 
     def _gone(self, connection: WebSocketConnection) -> None:
         self._connections.discard(connection)
+        self._count()
         self._look_around()
+
+    def _count(self) -> None:
+        if self._gatherer is not None:
+            self._gatherer.count(len(self._connections))
 
     def _look_around(self) -> None:
         if self._closed and not self._connections and not self._all_gone.done():
