@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 
-from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PLAYER, REACH, SCHEMA
+from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PAUSE, PLAYER, REACH, SCHEMA
 from game.sim.constants import UNIT
 from game.sim.crowd import Crowd
 from game.wire import Person
@@ -21,8 +22,9 @@ _HALF: Final = GHOST_STEP // 2
 class Replica:
     """One entity for each player; its row is the player's slot."""
 
-    def __init__(self, capacity: int) -> None:
-        self._authority = Authority(SCHEMA, capacity, heartbeat=1)
+    def __init__(self, capacity: int, sample_rate: float) -> None:
+        """`sample_rate`: how often a second `sample` will be called."""
+        self._authority = Authority(SCHEMA, capacity, heartbeat=max(1, math.floor(PAUSE * sample_rate)))
         self._entities: dict[int, int] = {}
         columns = [self._authority.column(AVATAR, field) for field in ("x", "y", "z", "yaw", "dashing")]
         self._x, self._y, self._z, self._yaw, self._dashing = columns

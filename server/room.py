@@ -119,7 +119,7 @@ class Room:
         self.crowd = Crowd(arena, CAPACITY)
         self._inputs = inputs
         self._world_rate = world_rate
-        self._replica = Replica(CAPACITY)
+        self._replica = Replica(CAPACITY, world_rate)
         self._numbers = itertools.count(1)
         self._ticked_at = math.nan
         self._players: dict[str, _Player] = {}

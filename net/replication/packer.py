@@ -24,9 +24,11 @@ class Standing(NamedTuple):
     """of the ids that it knows"""
     tick: int
     sample: int
+    said: bool
+    """whether there was news in it: then another one follows, if only to say that what moved has stopped"""
 
 
-STRANGER: Final = Standing(0, 0, 0, 0)
+STRANGER: Final = Standing(0, 0, 0, 0, False)
 """who was sent nothing yet"""
 
 
@@ -60,9 +62,9 @@ class Letter:
         self._body = body.data
         self._check = body_check(body.data, known)
         self._head = Head(counter=standing.counter, tick=moment.tick - standing.tick, has_body=bool(body.data))
-        self.after: Final = Standing((standing.counter + 1) & 255, known, moment.tick, moment.sample)
+        self.after: Final = Standing((standing.counter + 1) & 255, known, moment.tick, moment.sample, bool(body.data))
         """how the receiver stands once it was sent this"""
-        self.due: Final = bool(body.data) or moment.sample >= standing.sample + moment.heartbeat
+        self.due: Final = bool(body.data) or standing.said or moment.sample >= standing.sample + moment.heartbeat
         """whether to send it also to who is told nothing in private"""
         self._frames: dict[int, bytes] = {}
         self._starts: dict[tuple[int, int], bytes] = {}
@@ -127,7 +129,7 @@ class Packer:
         counter = moment.sample & 255
         head = write_head(Head(True, counter, moment.tick, connection, capacity, acknowledged, private, True))
         frame = head + body.data + check_of(head, body_check(body.data, digest))
-        return frame, Standing((counter + 1) & 255, digest, moment.tick, moment.sample)
+        return frame, Standing((counter + 1) & 255, digest, moment.tick, moment.sample, True)
 
     def _body(self, told: Told) -> _Body:
         made = self._by_told.get(id(told))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -203,3 +204,43 @@ def test_what_is_no_command_is_a_wire_error_and_changes_nothing():
             room.command("ada", data)
     room.tick(1 / 60)
     assert room.avatars() == before
+
+
+def test_a_room_at_rest_tells_the_time_and_little_else():
+    """Under 60 bytes a second and client, WebSocket headers (2 bytes a frame) included, though all send commands."""
+    room = Room()
+    ada, bob = enter(room, "ada"), enter(room, "bob")
+    for tick in range(1, 61 * 60):
+        for peer_id in ("ada", "bob"):
+            room.command(peer_id, pack_command(tick, Command()))
+        room.tick(tick / 60)
+        if tick == 60:
+            ada.sizes.clear()
+    assert sum(size + 2 for size in ada.sizes) / 60 < 60
+    assert 60 * 5 <= len(ada.sizes) <= 60 * 5 + 2, "five a second"
+    assert ada.mirror.acknowledged >= 61 * 60 - 13
+    assert bob.mirror.tick == ada.mirror.tick
+
+
+def test_what_stops_is_said_to_have_stopped_at_once():
+    """The frame after the last one with news says nothing, and so that nothing moves any more."""
+    room = Room()
+    ada = enter(room, "ada")
+    for tick in range(1, 31):
+        room.command("ada", pack_command(tick, Command(dx=127)))
+        room.tick(tick / 60)
+    for tick in range(31, 61):
+        room.command("ada", pack_command(tick, Command()))
+        room.tick(tick / 60)
+    before = len(ada.sizes)
+    moved = [a != b for a, b in itertools.pairwise(places_of(room, ada, 30))]
+    assert not any(moved)
+    assert len(ada.sizes) - before <= 4, "half a second of rest: a beat or three, and no more"
+
+
+def places_of(room: Room, peer: Peer, ticks: int) -> list[Any]:
+    places = []
+    for _ in range(ticks):
+        room.tick(2.0 + room.crowd.tick / 60)
+        places.append(peer.places())
+    return places

@@ -176,7 +176,7 @@ def test_without_reconciliation_the_avatar_is_pulled_back():
     pilot.wish = Command(dz=-127 if match.truth(0).z > 0 else 127)
     places = [match.run(1)[0].me.z for _ in range(18)]
     steps = [(b - a) * pilot.wish.dz for a, b in itertools.pairwise(places)]
-    assert sum(step < 0 for step in steps) >= 4, "every answer that does not know of the key yet pulls back"
+    assert sum(step < 0 for step in steps) >= 2, "every answer that does not know of the key yet pulls back"
     assert abs(places[-1] - places[0]) < 0.2, "and it gets nowhere until one does"
     match.run(40)
     assert session.report().corrections == 0, "and nothing is replayed"

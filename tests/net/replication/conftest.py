@@ -3,6 +3,7 @@
 import pytest
 
 from net.replication.authority import Authority
+from net.replication.frame import FIRST
 from net.replication.mirror import Mirror
 from net.replication.schema import Component, Schema
 from net.replication.shapes import Angle, Bool, EntityRef, Fixed, Int, Optional, Text
@@ -42,6 +43,11 @@ class Client:
     @property
     def last(self):
         return self.updates[-1]
+
+    @property
+    def said(self):
+        """The frames that tell more than the tick."""
+        return [frame for frame in self.frames if frame[0] != FIRST]
 
 
 def contents(end, schema, entities):

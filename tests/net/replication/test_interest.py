@@ -57,9 +57,9 @@ def test_in_11_interest_set_replaced_and_removed_while_running(authority, scene,
     authority.sample(3)
     equal(authority, scene.one.mirror)
     assert scene.one.last.spawned == [scene.you, scene.mine, scene.yours, scene.score]
-    count = len(scene.one.frames)
+    count = len(scene.one.said)
     authority.sample(4)
-    assert len(scene.one.frames) == count
+    assert len(scene.one.said) == count
 
 
 def test_in_03_in_25_what_is_owned_is_never_hidden_from_this_very_sample_on(authority, scene, equal):
@@ -74,11 +74,11 @@ def test_in_03_in_25_what_is_owned_is_never_hidden_from_this_very_sample_on(auth
 def test_in_04_in_12_re_26_who_comes_back_is_told_in_full_and_nothing_before(authority, scene, near, equal):
     near()
     authority.sample(0)
-    count = len(scene.one.frames)
+    count = len(scene.one.said)
     for tick in range(1, 5):
         authority.set(scene.yours, "body", x=9 - tick / 10, z=tick)
         authority.sample(tick)
-    assert len(scene.one.frames) == count
+    assert len(scene.one.said) == count
     assert scene.yours not in scene.one.mirror
     authority.add(scene.yours, "player", name="new")
     authority.set(scene.yours, "body", x=-8)
@@ -115,7 +115,7 @@ def test_in_18_in_23_values_reach_everybody_who_sees_them_once(authority, scene,
     authority.detach(1)
     authority.set(scene.score, "player", score=99)
     authority.sample(9)
-    assert len(scene.one.frames) == 4
+    assert len(scene.one.said) == 4
     equal(authority, scene.two.mirror, {scene.you, scene.yours, scene.score})
 
 

@@ -53,7 +53,7 @@ def test_re_08_one_frame_has_all_of_a_tick_and_is_taken_as_a_whole(authority, jo
     authority.acknowledge(1, 12)
     count = len(client.frames)
     authority.sample(3)
-    assert len(client.frames) == count + 1
+    assert len(client.said) == count + 1
     assert client.mirror.slot(born) == gone & 0xFFFFF
     update = client.last
     assert (update.tick, update.despawned, update.spawned) == (3, [gone], [born])
@@ -89,12 +89,12 @@ def test_re_15_who_is_hidden_and_shown_again_between_two_samples_was_never_away(
     authority.spawn(body={})
     client = join(1)
     authority.sample(0)
-    count = len(client.frames)
+    count = len(client.said)
     authority.set_policy(hide_all)
     authority.set_policy(None)
     for tick in range(1, 6):
         authority.sample(tick)
-    assert len(client.frames) == count
+    assert len(client.said) == count
 
 
 def twins(schema):
@@ -225,7 +225,7 @@ def test_co_10_a_change_below_the_precision_is_none(authority, join):
     for tick in range(1, 6):
         authority.set(entity, "body", x=1.0 + tick / 4096, yaw=1.0 + tick / 4096)
         authority.sample(tick)
-    assert len(client.frames) == 1
+    assert len(client.said) == 1
     authority.set(entity, "body", x=1.0 + 3 / 512)
     authority.sample(7)
     assert client.last.changed["body"].tolist() == [0]
@@ -254,17 +254,17 @@ def test_pi_06_an_acknowledgement_is_told_once_with_its_tick_and_not_again_while
     client = join(1)
     authority.spawn(body={})
     authority.sample(0)
-    count = len(client.frames)
+    count = len(client.said)
     authority.acknowledge(1, 5)
     authority.set(authority.entities()[0], "body", x=1)
     authority.sample(3)
     assert (client.mirror.tick, client.mirror.acknowledged) == (3, 5)
-    assert len(client.frames) == count + 1
+    assert len(client.said) == count + 1
     for tick in range(4, 9):
         authority.acknowledge(1, 5)
         authority.acknowledge(1, 2)
         authority.sample(tick)
-    assert len(client.frames) == count + 1
+    assert len(client.said) == count + 1
     assert client.mirror.acknowledged == 5
 
 
