@@ -19,7 +19,7 @@ from server.addresses import Addresses
 from server.engine import Connection
 from server.guard import Guard, Verdict
 from server.log import Log
-from server.room import Closing, Room
+from server.room import CAPACITY, Closing, Room
 from server.room_path import room_of
 from server.script import encode
 
@@ -28,8 +28,8 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_SIZE: Final = 16_384
 """bytes of one message: the longest honest one, a profile, is far below"""
 MAX_ROOMS: Final = 200
-MAX_PER_ADDRESS: Final = 100
-"""connections from one host"""
+MAX_PER_ADDRESS: Final = CAPACITY
+"""connections from one host: a crew of bots may fill a room"""
 POSITIONS_EVERY: Final = TICK_RATE
 """ticks between two `world` events of one room in the log"""
 

@@ -20,6 +20,9 @@ def direction(dx: int, dz: int) -> tuple[int, int]:
 
     Doing it twice changes nothing, so a client that has done it predicts exactly what the server does.
     """
+    square = dx * dx + dz * dz
+    if square <= _LONGEST:  # then neither part is above DIRECTION
+        return dx, dz
     dx = max(-DIRECTION, min(DIRECTION, dx))
     dz = max(-DIRECTION, min(DIRECTION, dz))
     square = dx * dx + dz * dz
