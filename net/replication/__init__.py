@@ -1,4 +1,4 @@
-"""Replication: an authority's world, mirrored at each client in few bytes. docs/replication.md has the layout."""
+"""Replication: an authority's world, mirrored at each client in few bytes. docs/protocol.md has the layout."""
 
 from net.replication.authority import Authority
 from net.replication.mirror import Archetype, Mirror, Update

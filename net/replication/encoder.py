@@ -2,7 +2,7 @@
 
 A body is made for all receivers who know the same, from arrays of slots: who leaves, and for each table who loses it,
 who gets it (all its fields, absolute), who is told late (fields, absolute), and who changed (differences to what was
-sent last; a predicted field's to where its last step would have led). docs/replication.md draws the layout.
+sent last; a predicted field's to where its last step would have led). docs/protocol.md draws the layout.
 """
 
 from __future__ import annotations
