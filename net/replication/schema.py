@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -112,8 +113,9 @@ class Schema:
         self.tables = (IDENTITY, *self.components)
         """the components by number, from 1; 0 is what every entity has"""
         self._index = {name: number for number, name in enumerate(names, start=1)}
-        text = "\n".join([f"protocol {PROTOCOL}", *(f"{c.name!r} {c.describe()}" for c in self.components)])
-        self.fingerprint: Final = hashlib.sha256(text.encode()).hexdigest()[:16]
+        text = json.dumps([PROTOCOL, self._listed()], ensure_ascii=False, separators=(",", ":"))
+        # half a surrogate pair is escaped, as in JavaScript
+        self.fingerprint: Final = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:16]
 
     def __getitem__(self, name: str) -> Component:
         return self.tables[self.index(name)]
@@ -127,8 +129,10 @@ class Schema:
 
     def greeting(self) -> dict[str, Any]:
         """What one end tells the other before any frame: a JSON object."""
-        tables = [[component.name, component.describe()] for component in self.components]
-        return {"protocol": PROTOCOL, "fingerprint": self.fingerprint, "components": tables}
+        return {"protocol": PROTOCOL, "fingerprint": self.fingerprint, "components": self._listed()}
+
+    def _listed(self) -> list[list[Any]]:
+        return [[component.name, component.describe()] for component in self.components]
 
     def refusal(self, greeting: object) -> str | None:
         """Why the sender of a greeting cannot be served: the first difference; None if there is none.
