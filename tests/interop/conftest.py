@@ -139,6 +139,19 @@ def node() -> str:
     return found
 
 
+@pytest.fixture
+def start_node(node: str) -> Iterator[Callable[..., Program]]:
+    """Starts a file of this folder with arguments: a program that tells in JSON lines and is told in them."""
+    with contextlib.ExitStack() as stack:
+
+        def start(file: str, *arguments: str) -> Program:
+            program = Program(node, str(HERE / file), *arguments)
+            stack.callback(program.stop)
+            return program
+
+        yield start
+
+
 @pytest.fixture(scope="session")
 def _peers(node: str) -> Iterator[Peers]:
     made = Peers(node)
