@@ -1,7 +1,7 @@
 // A player of the arena in binary, written from docs/protocol.md alone: greeting, commands, own avatar, resync.
 // `node arena.mjs URL NAME COLOR`: what it sees goes to stdout, a line of JSON for everything that happens. A line on
 // stdin lets it {"do": "drive"}, 60 commands a second from then on, or {"do": "damage", "at": n}, to flip a bit in byte n
-// (from the end if negative) of the next frame that is not full. Ends with its stdin.
+// (from the end if negative) of the next frame that is not full and has private bytes. Ends with its stdin.
 
 import { createHash, randomUUID } from "node:crypto";
 import { createInterface } from "node:readline";
@@ -29,7 +29,9 @@ let seq = 0;
 let damaging; // the byte of the next frame to be spoiled
 let isWaiting = false; // for the full frame that was asked for
 
-const isFull = (frame) => (frame[0] & 1) === 1;
+const isFull = (frame) => (frame[0] & 1) !== 0;
+
+const hasPrivate = (frame) => (frame[0] & 4) !== 0;
 
 const tell = (on, news = {}) => console.log(JSON.stringify({ on, ...news }));
 
@@ -71,14 +73,14 @@ function avatarOf(bytes) {
 }
 
 function heard(frame) {
-  if (damaging !== undefined && !isFull(frame)) {
+  if (damaging !== undefined && !isFull(frame) && hasPrivate(frame)) {
     frame[(damaging + frame.length) % frame.length] ^= 1;
     damaging = undefined;
   }
   const before = mirror.entities();
   const said = mirror.private;
   if (!mirror.take(frame)) {
-    if (!isWaiting) {
+    if (!isWaiting || isFull(frame)) {
       tell("resync", { fault: mirror.fault });
       say({ t: "resync" });
     }

@@ -12,6 +12,14 @@ export function need(condition, why) {
 
 export const bitsOf = (number) => (number === 0 ? 0 : number.toString(2).length);
 
+function textOf(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Fault("a text is no UTF-8");
+  }
+}
+
 // Bits, the highest of each byte first.
 export class Bits {
   #bytes;
@@ -21,8 +29,12 @@ export class Bits {
     this.#bytes = bytes;
   }
 
+  get #left() {
+    return this.#bytes.length * 8 - this.#at;
+  }
+
   bit() {
-    need(this.#at < this.#bytes.length * 8, "the body ends too soon");
+    need(this.#left > 0, "the body ends too soon");
     const bit = (this.#bytes[this.#at >> 3] >> (7 - (this.#at & 7))) & 1;
     this.#at += 1;
     return bit;
@@ -34,12 +46,13 @@ export class Bits {
     return number;
   }
 
+  // Of things that take at least a bit each.
   count() {
     let number = 0, more;
     do {
       more = this.bit();
       number = number * 16 + this.take(4);
-      need(number < 2 ** 32, "a count is too large");
+      need(number <= this.#left, "there is more than the body can hold");
     } while (more);
     return number;
   }
@@ -83,7 +96,7 @@ export class Bits {
   texts(shape, n) {
     const different = Array.from({ length: this.count() }, () => {
       const bytes = Uint8Array.from({ length: this.count() }, () => this.take(8));
-      const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+      const text = textOf(bytes);
       need([...text].length <= shape.length, "a text is too long");
       return text;
     });
@@ -98,7 +111,6 @@ export class Bits {
   }
 
   end() {
-    const left = this.#bytes.length * 8 - this.#at;
-    need(left < 8 && this.take(left) === 0, "the body goes on after its end");
+    need(this.#left < 8 && this.take(this.#left) === 0, "the body goes on after its end");
   }
 }

@@ -135,7 +135,7 @@ export class Mirror {
   needsFull = true; // nothing but a full frame can be taken
   #names;
   #shapes;
-  #tables; // of each component slot: {codes, steps}, which are never changed
+  #tables; // of each component: by slot a row {codes, steps}, which is never changed but replaced
   #slots = 0;
   #counter = 0;
 
@@ -147,7 +147,7 @@ export class Mirror {
     this.#tables = tables.map(() => new Map());
   }
 
-  // Takes a frame, or nothing of it. Returns whether it was taken; if not and `needsFull` is new, ask for a full one.
+  // Takes a frame, or nothing of it, and returns whether it did. If not, a full one has to come: see `fault`.
   take(bytes) {
     try {
       this.#take(bytes);
@@ -155,7 +155,7 @@ export class Mirror {
       this.needsFull = false;
       return true;
     } catch (error) {
-      if (!(error instanceof Fault || error instanceof TypeError)) throw error; // TypeError: no UTF-8
+      if (!(error instanceof Fault)) throw error;
       this.fault = error.message;
       this.needsFull = true;
       return false;
