@@ -11,8 +11,6 @@ import msgspec
 
 from game.binary import SCHEMA, unpack_command
 from game.sim.arena import CROSSFIRE, Arena
-from game.sim.bot import bot_command
-from game.sim.command import Command
 from game.sim.constants import TICK_MS, TICK_RATE
 from game.sim.crowd import Crowd
 from game.sim.state import Avatar
@@ -20,7 +18,6 @@ from game.wire import (
     DEFAULT_COLORS,
     EMOTE,
     MAX_RTT_MS,
-    PENDING_LIMIT,
     PROTOCOL,
     Bye,
     ClockSample,
@@ -39,10 +36,10 @@ from game.wire import (
     unpack_input,
 )
 from net.envelope import encode as encode_envelope
-from net.sync.inputs import InputBuffer
-from server.engine import Frame, text_frame
+from server.engine import text_frame
 from server.replica import Replica
 from server.script import STATE_TICKS, Script, Send, encode
+from server.seats import BotSeat, Inputs, Seat, commands_at_once
 
 CAPACITY: Final = 256
 """players in one room"""
@@ -50,49 +47,11 @@ EMOTE_EVERY: Final = 0.4
 """seconds that one player has to wait between two emotes: less than clients wait, for networks bunch what they carry"""
 
 
-Inputs = InputBuffer[Command]
-
-
-def commands_at_once() -> Inputs:
-    """What makes the fewest corrections: every command in order, as soon as it is paid for. docs/decisions.md says why.
-
-    Nothing that a client of ours has on its way is ever too old.
-    """
-    return InputBuffer(rate=TICK_RATE, bank=PENDING_LIMIT, limit=PENDING_LIMIT)
-
-
 class Closing(msgspec.Struct, frozen=True):
     """The answer to a message that ends its sender's stay: the connection is to be closed with this."""
 
     code: int
     reason: str
-
-
-class _Player:
-    """One seat."""
-
-    def __init__(self, slot: int, number: int, send: Send, person: Person, inputs: Inputs) -> None:
-        self.slot = slot
-        self.number = number
-        """names the connection; 0 if there is none"""
-        self.binary = False
-        """takes binary frames instead of `state`, `world` and `roster`"""
-        self.send = send
-        self.person = person
-        self.inputs = inputs
-        self.emote_at = -math.inf
-
-
-class _Bot(_Player):
-    """A seat whose player lives here: his commands take the way of everybody's."""
-
-    def play(self, avatar: Avatar, tick: int, arena: Arena) -> None:
-        """Queue what the bot wants in the tick that comes."""
-        self.inputs.push(tick, bot_command(avatar, tick, self.slot + 1, arena), 1)
-
-
-def _to_nobody(_: Frame) -> None:
-    """A bot reads nothing."""
 
 
 class Room:
@@ -122,16 +81,16 @@ class Room:
         self._replica = Replica(CAPACITY, world_rate)
         self._numbers = itertools.count(1)
         self._ticked_at = math.nan
-        self._players: dict[str, _Player] = {}
+        self._players: dict[str, Seat] = {}
         self._script = Script()
         for turn in range(1, min(bots, CAPACITY // 2) + 1):
             peer_id = f"bot-{turn}"
             slot = self._replica.enter(peer_id, 0)
-            self._seat(peer_id, _Bot(slot, 0, _to_nobody, Person(f"Bot {turn}", self._free_color(slot)), inputs()))
+            self._seat(peer_id, BotSeat(slot, Person(f"Bot {turn}", self._free_color(slot)), inputs()))
 
     def __len__(self) -> int:
         """People: bots don't count, for nobody plays where only bots are."""
-        return sum(not isinstance(player, _Bot) for player in self._players.values())
+        return sum(not isinstance(player, BotSeat) for player in self._players.values())
 
     def __contains__(self, peer_id: str) -> bool:
         return peer_id in self._players
@@ -160,14 +119,14 @@ class Room:
             return Closing(4013, "room full")
         number = next(self._numbers)
         slot = self._replica.enter(peer_id, number)
-        player = _Player(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)), self._inputs())
+        player = Seat(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)), self._inputs())
         self._seat(peer_id, player)
         self._script.listen(peer_id, send)
         if hello is not None:
             self._greet(peer_id, player, hello)
         return None
 
-    def _seat(self, peer_id: str, player: _Player) -> None:
+    def _seat(self, peer_id: str, player: Seat) -> None:
         self.crowd.spawn(player.slot)
         self._players[peer_id] = player
         self._introduce(peer_id, player, player.person)
@@ -214,7 +173,7 @@ class Room:
         seq, command = unpack_command(data)
         self._players[peer_id].inputs.push(seq, command, command.ticks)
 
-    def _pass_on(self, peer_id: str, player: _Player, message: Event, now: float) -> None:
+    def _pass_on(self, peer_id: str, player: Seat, message: Event, now: float) -> None:
         """Emotes go to everybody else, under their sender's id; other events are no business of this game."""
         index = emote_of(message)
         if index is None or now - player.emote_at < EMOTE_EVERY:
@@ -225,7 +184,7 @@ class Room:
             if other is not player:
                 other.send(frame)
 
-    def _greet(self, peer_id: str, player: _Player, hello: Hello) -> None:
+    def _greet(self, peer_id: str, player: Seat, hello: Hello) -> None:
         self._update(peer_id, player, Profile(name=clean_name(hello.name), color=hello.color))
         if hello.schema is not None and not player.binary:
             player.binary = True
@@ -236,7 +195,7 @@ class Room:
         )
         player.send(encode(welcome))
 
-    def _update(self, peer_id: str, player: _Player, profile: Profile) -> None:
+    def _update(self, peer_id: str, player: Seat, profile: Profile) -> None:
         old = player.person
         name = old.name if profile.name is None else clean_name(profile.name, old.name)
         color = old.color if profile.color is None else clean_color(profile.color, old.color)
@@ -248,7 +207,7 @@ class Room:
             rtt_ms = round(max(0.0, min(MAX_RTT_MS, profile.rtt_ms)), 1)
         self._introduce(peer_id, player, Person(name, color, rtt_ms, away))
 
-    def _introduce(self, peer_id: str, player: _Player, person: Person) -> None:
+    def _introduce(self, peer_id: str, player: Seat, person: Person) -> None:
         player.person = person
         self._replica.introduce(player.slot, person)
         self._script.introduce(peer_id, person)
@@ -270,7 +229,7 @@ class Room:
 
     def tick(self, now: float) -> None:
         """Run one step of the world, and send what is due after it."""
-        bots = [player for player in self._players.values() if isinstance(player, _Bot)]
+        bots = [player for player in self._players.values() if isinstance(player, BotSeat)]
         if bots:
             avatars = self.crowd.world().avatars
             for bot in bots:
