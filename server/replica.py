@@ -56,7 +56,8 @@ class Replica:
         entity, authority = self._entities[slot], self._authority
         authority.set(entity, PLAYER, name=person.name, color=int(person.color[1:], 16), away=person.away)
         if person.rtt_ms is not None:
-            authority.add(entity, LINK, rtt=round(person.rtt_ms))
+            put = authority.set if authority.has(entity, LINK) else authority.add
+            put(entity, LINK, rtt=round(person.rtt_ms))
 
     def listen(self, number: int, send: Callable[[Frame], None]) -> None:
         """Send binary frames from now on. His greeting was found to be right."""
