@@ -220,7 +220,8 @@ def main() -> None:
         return
     if not options.io:
         if options.peers is None or not (options.peers / "common" / "drive.mjs").is_file():
-            fail(f"there is no harness at {options.peers}; say with --peers where one is.")
+            where = f"at {options.peers}" if options.peers else "named"
+            fail(f"there is no harness {where}; say with --peers where one is.")
         if shutil.which("node") is None:
             fail("the yardstick needs Node, which is not installed.")
         if not (options.peers / "colyseus" / "node_modules").is_dir():
