@@ -36,18 +36,22 @@ def pose_of(avatar: Avatar) -> Pose:
     return Pose(avatar.x / UNIT, avatar.y / UNIT, avatar.z / UNIT, avatar.yaw * RADIANS, avatar.dash_ticks > 0)
 
 
-def blend(a: Pose, b: Pose, t: float) -> Pose:
-    """From a (t 0) to b (t 1), and on beyond it, in a straight line, the short way round; a jump is not glided over."""
-    if _apart(a, b):
-        return a if t < 1 else b
-    dx, dy, dz = b.x - a.x, b.y - a.y, b.z - a.z
+def mix(a: Pose, b: Pose, t: float) -> Pose:
+    """From a (t 0) to b (t 1), and on beyond it, in a straight line, the short way round."""
     return Pose(
-        a.x + dx * t,
-        max(0.0, a.y + dy * t),
-        a.z + dz * t,
+        a.x + (b.x - a.x) * t,
+        max(0.0, a.y + (b.y - a.y) * t),
+        a.z + (b.z - a.z) * t,
         lerp_angle(a.yaw, b.yaw, t),
         a.dashing if t < 0.5 else b.dashing,
     )
+
+
+def blend(a: Pose, b: Pose, t: float) -> Pose:
+    """The same, but a jump is not glided over."""
+    if _apart(a, b):
+        return a if t < 1 else b
+    return mix(a, b, t)
 
 
 def _apart(a: Pose, b: Pose) -> bool:
@@ -63,7 +67,7 @@ class Ghost:
 
         Without `extrapolate` it stays where its owner was last, as owners that rest need not say so again.
         """
-        self._track: Track[Pose] = Track(playback, blend, apart=_apart, extrapolate=extrapolate)
+        self._track: Track[Pose] = Track(playback, mix, apart=_apart, extrapolate=extrapolate)
         self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
         self._newest_at = -math.inf
         self.newest: Pose | None = None

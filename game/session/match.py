@@ -128,11 +128,6 @@ class Match(ABC):
 
     # -- the session's life
 
-    @property
-    def peer_id(self) -> str:
-        """This player's name on the wire."""
-        return self._transport.peer_id
-
     def update(self, now: float, pilot: Pilot) -> Frame:
         """Take in what has arrived, run the ticks that are due at `now` (seconds), and say what to draw."""
         dt = max(0.0, now - self._last_update)
@@ -180,6 +175,7 @@ class Match(ABC):
     def _open_transport(self) -> None:
         network = self.network.get()
         self._transport = self._condition(self._connect(), network)
+        self.peer_id = self._transport.peer_id
         self._transport.subscribe(self._receive)
         self._transport.subscribe_status(self._on_status)
         self._on_status(self._transport.status)
