@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,8 +17,6 @@ from server.room import CAPACITY
 from server.ticker import Ticker
 
 PORT: Final = 8788
-GATHER: Final = 0.002
-"""seconds; commands wait for the next tick anyway"""
 
 
 class AuthorityService(Service):
@@ -26,7 +25,12 @@ class AuthorityService(Service):
     def __init__(self, log: Log, *, world_rate: float = 20.0, bots: int = 0, log_positions: bool = False) -> None:
         self._clock = MonotonicClock()
         self._authority = Authority(self._clock, log, world_rate=world_rate, bots=bots, log_positions=log_positions)
-        super().__init__(self._authority, Limits(max_size=MAX_SIZE, gather=GATHER))
+        super().__init__(self._authority, Limits(max_size=MAX_SIZE, gather=self._next_tick))
+        self._ticker: Ticker | None = None
+
+    def _next_tick(self) -> float:
+        """When commands are looked at next."""
+        return -math.inf if self._ticker is None else self._ticker.next_at
 
     def start(self) -> None:
         """It is listening now, on the running loop."""
@@ -34,6 +38,7 @@ class AuthorityService(Service):
 
     def stop(self) -> dict[str, Any]:
         """It is going to end. Returns what the last line of the log says."""
+        assert self._ticker is not None
         self._ticker.stop()
         return {"ticks_dropped": self._ticker.dropped}
 

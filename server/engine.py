@@ -27,8 +27,9 @@ class Limits(msgspec.Struct, frozen=True):
     """seconds that a closing handshake may take before the connection is cut"""
     max_control_frames: int = 100
     """pings, pongs and tiny fragments a second; beyond that the connection is closed with 1008"""
-    gather: float = 0.0
-    """seconds that input may wait on a crowded server, so that one turn of the loop takes what many have sent"""
+    gather: Callable[[], float] | None = None
+    """when input is looked at next, in monotonic seconds: a crowd's is left where it is until then, and one turn of the
+    loop takes it all. None: at once"""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):

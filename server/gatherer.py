@@ -1,4 +1,4 @@
-"""Under load a server wakes up less often: what many peers send within a moment is taken in one turn of the loop.
+"""Under load a server wakes up once a tick: what many peers have sent is taken together, right before it counts.
 
 Waking up costs more than reading one command. A network card that gathers packets before it interrupts does the same.
 """
@@ -11,27 +11,31 @@ from collections.abc import Callable
 from typing import Final
 
 from net.clock import Clock
+from server.flusher import Flusher
 
 CROWD: Final = 32
 """connections from which on input is gathered: fewer don't wake a loop that often, and nobody shall wait for nothing"""
+LONGEST: Final = 0.05
+"""seconds that input waits at most, whenever it is due"""
 
 
 class Gatherer:
-    """Keeps the turns of a loop that take input at least `spacing` apart, while there is a crowd."""
+    """Lets a loop that has taken some input take no more of it before it is due, while there is a crowd."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        spacing: float,
+        due: Callable[[], float],
+        flusher: Flusher,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`spacing` in seconds: nothing on the loop is held up for longer than that. `sleep` blocks the loop."""
+        """`due`: when input is looked at next. `sleep` blocks the loop, so that what `flusher` has goes first."""
         self._loop = loop
         self._clock = clock
-        self._spacing = spacing
+        self._due = due
+        self._flusher = flusher
         self._sleep = sleep
-        self._next = clock.now()
         self._crowded = False
         self.wants = False
         """whether to call `came` when input comes: once a turn, while there is a crowd"""
@@ -48,9 +52,10 @@ class Gatherer:
         self._loop.call_soon(self._wait)
 
     def _wait(self) -> None:
-        now = self._clock.now()
-        if now < self._next:
-            self._sleep(self._next - now)
-            now = self._next
-        self._next = now + self._spacing
+        if self._flusher.waiting:
+            self._loop.call_soon(self._wait)
+            return
+        wait = min(LONGEST, self._due() - self._clock.now())
+        if wait > 0:
+            self._sleep(wait)
         self.wants = self._crowded

@@ -29,7 +29,9 @@ class WebSocketListener:
         self._kind = kind
         self._loop = asyncio.get_running_loop()
         self._flusher = Flusher(self._loop)
-        self._gatherer = Gatherer(self._loop, MonotonicClock(), limits.gather) if limits.gather > 0 else None
+        self._gatherer: Gatherer | None = None
+        if limits.gather is not None:
+            self._gatherer = Gatherer(self._loop, MonotonicClock(), limits.gather, self._flusher)
         self._servers: list[asyncio.Server] = []
         self._connections: set[WebSocketConnection] = set()
         self._closed = False

@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 from websockets.asyncio.client import connect
 
-from net.clock import ManualClock
+from net.clock import ManualClock, MonotonicClock
 from server.engine import Connection, Limits
 from server.engines import NAMES, MissingEngineError, choose
-from server.gatherer import CROWD, Gatherer
+from server.flusher import Flusher
+from server.gatherer import CROWD, LONGEST, Gatherer
 from server.websockets_engine import serve
 
 
@@ -31,11 +32,28 @@ class Turns:
             callback()
 
 
+class Said:
+    """Somebody who has something to write."""
+
+    def __init__(self) -> None:
+        self.flushed = 0
+
+    def flush(self) -> None:
+        self.flushed += 1
+
+
 class Bench:
+    """Ticks are due every 20 ms from 5.0 on, and happen when the clock is there."""
+
     def __init__(self, connections: int) -> None:
         self.clock, self.turns, self.slept = ManualClock(5.0), Turns(), list[float]()
-        self.gatherer = Gatherer(cast(Any, self.turns), self.clock, 0.002, self.sleep)
+        self.flusher = Flusher(cast(Any, self.turns))
+        self.ticks = 1
+        self.gatherer = Gatherer(cast(Any, self.turns), self.clock, self.due, self.flusher, self.sleep)
         self.gatherer.count(connections)
+
+    def due(self) -> float:
+        return 5.0 + self.ticks * 0.02
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(round(seconds, 6))
@@ -49,20 +67,40 @@ class Bench:
         self.turns.turn()
 
 
-def test_turns_that_follow_each_other_closely_are_spaced():
+def test_after_some_input_the_rest_waits_for_the_tick():
     bench = Bench(CROWD)
-    for at in (5.0, 5.0005, 5.001, 5.0035):
-        bench.input(at)
-    # 5.000 is at once; 5.0005 waits until 5.002, so that 5.001 is read with it, and then until 5.004
-    assert bench.slept == [0.0015, 0.002, 0.002]
-    assert bench.clock.now() == pytest.approx(5.006)
+    bench.input(5.005)
+    assert bench.slept == [0.015]
+    bench.ticks += 1
+    bench.input(5.021)  # read at 5.02 with whatever else had come; then nothing until 5.04
+    assert bench.slept == [0.015, 0.019]
+    assert bench.clock.now() == pytest.approx(5.04)
 
 
-def test_turns_that_lie_apart_wait_for_nothing():
+def test_a_tick_that_is_late_already_is_not_held_up():
     bench = Bench(CROWD)
-    for number in range(50):
-        bench.input(5.0 + 0.0021 * number)
+    bench.input(5.021)
+    bench.input(5.022)
     assert bench.slept == []
+
+
+def test_no_tick_at_all_holds_input_up_for_a_moment_only():
+    bench = Bench(CROWD)
+    bench.ticks = 1000
+    bench.input(5.0)
+    assert bench.slept == [LONGEST]
+
+
+def test_what_is_to_be_written_goes_first():
+    """The tick's frames leave before the loop is stopped for the next one."""
+    bench, writer = Bench(CROWD), Said()
+    bench.gatherer.came()
+    bench.flusher.add(writer)  # in the same turn, but after the input
+    bench.turns.turn()
+    assert bench.slept == []
+    assert writer.flushed == 1
+    bench.turns.turn()
+    assert bench.slept == [0.02]
 
 
 def test_a_few_wait_for_nothing_however_much_they_say():
@@ -117,8 +155,12 @@ def test_a_crowd_is_heard_word_by_word_by_either_engine(name: str):
                 await socket.send(bytes((number, turn)))
             return [bytes(await socket.recv(decode=False)) for _ in range(rounds)]
 
+    clock = MonotonicClock()
+
     async def scene() -> list[list[bytes]]:
-        listener = await serve(Echo(), "127.0.0.1", 0, Limits(gather=0.002), kind=engine.connection)
+        listener = await serve(
+            Echo(), "127.0.0.1", 0, Limits(gather=lambda: clock.now() + 0.002), kind=engine.connection
+        )
         heard = await asyncio.gather(*(talk(listener.port, number) for number in range(CROWD + 8)))
         await listener.close()
         return heard
