@@ -31,9 +31,9 @@ class Replica:
         self._raw = np.zeros(capacity, np.int64)
 
     @property
-    def listeners(self) -> list[int]:
-        """The numbers of who takes binary frames."""
-        return self._authority.connections
+    def heard(self) -> bool:
+        """Whether anybody takes binary frames."""
+        return bool(self._authority.connections)
 
     def enter(self, peer_id: str, number: int) -> int:
         """A new player: the slot that is his, the lowest free one. `number` names his connection, 0 if he has none.

@@ -246,6 +246,8 @@ class Room:
 
     def _send_frames(self) -> None:
         """To everybody who takes binary frames: the world, his own avatar, and his newest command."""
+        if not self._replica.heard:
+            return
         own = dict(zip(self.crowd.slots, self.crowd.packed(), strict=True))
         for player in self._players.values():
             if player.binary:
