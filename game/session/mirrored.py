@@ -59,9 +59,9 @@ class Mirrored:
         if update is None:
             return None
         try:
-            own = unpack_own(mirror.private) if mirror.private else None
+            own = unpack_own(mirror.private)
         except WireError:
-            return None  # the frame is whole, so its sender meant it: an authority of another game
+            own = None  # we have none yet, or the authority means something else by it
         quiet = not (update.full or update.despawned or update.spawned or update.changed or update.added)
         news = News(update.tick / TICK_RATE, quiet, own, mirror.acknowledged)
         news.gone = [self._names.pop(entity) for entity in update.despawned]
