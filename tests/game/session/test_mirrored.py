@@ -71,7 +71,7 @@ def test_rest_is_quiet_and_nothing_else_is():
 
 
 def test_no_history_of_an_odd_authority_raises():
-    """Bare entities, foreign archetypes, components that come and go, shared names, odd private bytes, broken frames."""
+    """Bare entities, foreign archetypes, components that come and go, shared names, odd private bytes, bad frames."""
     chance = random.Random(3)
     room = Room()
     for _ in range(3000):
