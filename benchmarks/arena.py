@@ -20,11 +20,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
+from yardstick import move_us
 
-from game.sim.arena import CROSSFIRE
-from game.sim.command import Command
-from game.sim.movement import move_avatar
-from game.sim.state import Avatar
 from net.clock import MonotonicClock, Pacer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,17 +29,6 @@ SETTLING = 4.0
 """seconds from the clients' start to the first mark: they join over the first of them"""
 
 clock = MonotonicClock()
-
-
-def move_us() -> float:
-    best = float("inf")
-    for _ in range(5):
-        avatar, command = Avatar(x=-4096, z=3277), Command(dx=100, dz=-60)
-        start = clock.now()
-        for _ in range(10_000):
-            avatar = move_avatar(avatar, command, CROSSFIRE)
-        best = min(best, (clock.now() - start) / 10_000)
-    return best * 1e6
 
 
 def wait(seconds: float) -> None:

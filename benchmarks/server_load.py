@@ -22,10 +22,10 @@ from typing import Any
 import msgspec
 import psutil
 from websockets.asyncio.client import ClientConnection, connect
+from yardstick import move_us
 
 from game.sim.arena import CROSSFIRE
 from game.sim.bot import bot_command
-from game.sim.command import Command
 from game.sim.movement import move_avatar
 from game.sim.state import Avatar
 from game.wire import AvatarFields, pack_input, unpack_avatar
@@ -82,18 +82,6 @@ class Bot:
             await self.socket.send(encode(self.peer_id, pack_input(self.seq, command)).decode())
 
 
-def yardstick() -> float:
-    """Seconds that one `move_avatar` takes here: the best of five rounds."""
-    best = float("inf")
-    for _ in range(5):
-        avatar, command = Avatar(x=-4096, z=3277), Command(dx=100, dz=-60)
-        start = time.perf_counter()
-        for _ in range(20_000):
-            avatar = move_avatar(avatar, command, CROSSFIRE)
-        best = min(best, (time.perf_counter() - start) / 20_000)
-    return best
-
-
 async def measure(port: int, process: psutil.Process, players: int, seconds: float) -> dict[str, Any]:
     sockets = [await connect(f"ws://127.0.0.1:{port}/", compression=None) for _ in range(players)]
     bots = [Bot(number, socket) for number, socket in enumerate(sockets)]
@@ -136,7 +124,7 @@ def main() -> None:
     parser.add_argument("--world-rate", type=float, default=20.0)
     parser.add_argument("--engine", default="auto")
     options = parser.parse_args()
-    move = yardstick()
+    move = move_us()
     server = subprocess.Popen(
         [
             *(sys.executable, "run_server.py", "--port", "0", "--log", "json"),
@@ -160,8 +148,8 @@ def main() -> None:
         "engine": engine,
         "world_rate": options.world_rate,
         "ticks_dropped": dropped,
-        "move_avatar_us": round(move * 1e6, 3),
-        "cpu_per_player_in_moves": round(per_player / 1000 / move),
+        "move_avatar_us": round(move, 3),
+        "cpu_per_player_in_moves": round(per_player * 1000 / move),
         "python": platform.python_version(),
         "machine": platform.machine(),
     }

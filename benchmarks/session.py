@@ -19,13 +19,12 @@ from statistics import median, quantiles
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from yardstick import move_us
+
 from game.session.base import RemoteMotion, Techniques
 from game.session.online import OnlineSession
 from game.session.pilot import BotPilot
 from game.sim.arena import CROSSFIRE
-from game.sim.command import Command
-from game.sim.movement import move_avatar
-from game.sim.state import Avatar
 from net.clock import ManualClock, MonotonicClock
 from server.authority import Authority
 from server.inprocess import connect
@@ -55,17 +54,6 @@ class Match:
         self.session.update(now, self.pilot)
         took = clock.now() - start
         return took, self.session.report().snapshots > snapshots
-
-
-def move_us() -> float:
-    best = float("inf")
-    for _ in range(5):
-        avatar, command = Avatar(x=-4096, z=3277), Command(dx=100, dz=-60)
-        start = clock.now()
-        for _ in range(10_000):
-            avatar = move_avatar(avatar, command, CROSSFIRE)
-        best = min(best, (clock.now() - start) / 10_000)
-    return best * 1e6
 
 
 def measure(ghosts: int, motion: RemoteMotion, frames: int) -> dict[str, dict[str, float]]:
