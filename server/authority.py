@@ -22,6 +22,7 @@ from server.log import Log
 from server.room import CAPACITY, Closing, Room
 from server.room_path import room_of
 from server.script import encode
+from server.seats import Seat
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -40,6 +41,8 @@ POSITIONS_EVERY: Final = TICK_RATE
 class _Link:
     """One connection, and once it has said a valid envelope, the player that it speaks for."""
 
+    __slots__ = ("connection", "guard", "peer_id", "room_name", "seat", "token", "waiting")
+
     def __init__(self, connection: Connection, room_name: str) -> None:
         self.connection = connection
         self.room_name = room_name
@@ -48,6 +51,8 @@ class _Link:
         """the secret in its greeting, if it greeted with one"""
         self.peer_id: str | None = None
         """None before the first valid envelope, and again once the player has left"""
+        self.seat: Seat | None = None
+        """where its commands go, of a player who is here"""
         self.waiting = 0
         """commands of its that wait for the tick"""
 
@@ -156,14 +161,14 @@ class Authority:
         commands, self._commands = self._commands, []
         for link, message in commands:
             link.waiting = 0
-            if link.peer_id is None:
+            if link.seat is None:
                 continue
             verdict = link.guard.message(now)
             if verdict is not Verdict.PASS:
                 self._complain(link, verdict, *_FLOOD)
                 continue
             try:
-                self.rooms[link.room_name].command(link.peer_id, message)
+                link.seat.take(message)
             except WireError as error:
                 self._malformed(link, now, str(error))
             except Exception:
@@ -182,7 +187,7 @@ class Authority:
         del self.rooms[name]
         for link in list(self._links.values()):
             if link.room_name == name and link.peer_id is not None:
-                link.peer_id = None
+                link.peer_id = link.seat = None
                 link.connection.close(1011, "internal error")
 
     # -- who is who
@@ -212,7 +217,7 @@ class Authority:
             return False
         assert room is not None
         self.rooms[link.room_name] = room
-        link.peer_id = peer_id
+        link.peer_id, link.seat = peer_id, room.seat(peer_id)
         self._log("join", room=link.room_name, peer=peer_id, name=room.person(peer_id).name, players=len(room))
         return True
 
@@ -225,7 +230,7 @@ class Authority:
                 self._dismiss(link, Closing(4003, "you came back on another connection"))
 
     def _leave(self, link: _Link, why: Closing) -> None:
-        peer_id, link.peer_id = link.peer_id, None
+        peer_id, link.peer_id, link.seat = link.peer_id, None, None
         if peer_id is None:
             return
         room = self.rooms[link.room_name]

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from game.binary import SCHEMA, unpack_command
+from game.binary import SCHEMA
 from game.sim.arena import CROSSFIRE, Arena
 from game.sim.constants import TICK_MS, TICK_RATE
 from game.sim.crowd import Crowd
@@ -99,6 +99,10 @@ class Room:
         """Who that player is. Raises KeyError for somebody who is not here."""
         return self._players[peer_id].person
 
+    def seat(self, peer_id: str) -> Seat:
+        """That player's seat. Raises KeyError for somebody who is not here."""
+        return self._players[peer_id]
+
     def avatars(self) -> dict[str, Avatar]:
         """Every player's avatar."""
         avatars = self.crowd.world().avatars
@@ -167,11 +171,6 @@ class Room:
             case Bye():
                 return Closing(1000, "bye")
         return None
-
-    def command(self, peer_id: str, data: bytes) -> None:
-        """Take in one binary message of a player who is here: a command. Raises WireError for another one."""
-        seq, command = unpack_command(data)
-        self._players[peer_id].inputs.push(seq, command, command.ticks)
 
     def _pass_on(self, peer_id: str, player: Seat, message: Event, now: float) -> None:
         """Emotes go to everybody else, under their sender's id; other events are no business of this game."""

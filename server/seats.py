@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from game.binary import unpack_command
 from game.sim.arena import Arena
 from game.sim.bot import bot_command
 from game.sim.command import Command
@@ -28,6 +29,8 @@ def commands_at_once() -> Inputs:
 class Seat:
     """One player."""
 
+    __slots__ = ("binary", "emote_at", "inputs", "number", "person", "send", "slot")
+
     def __init__(self, slot: int, number: int, send: Send, person: Person, inputs: Inputs) -> None:
         self.slot = slot
         self.number = number
@@ -39,9 +42,16 @@ class Seat:
         self.inputs = inputs
         self.emote_at = -math.inf
 
+    def take(self, data: bytes) -> None:
+        """Take in one binary message of his: a command. Raises WireError for another one."""
+        seq, command = unpack_command(data)
+        self.inputs.push(seq, command, command.ticks)
+
 
 class BotSeat(Seat):
     """A player who lives here: his commands take the way of everybody's."""
+
+    __slots__ = ()
 
     def __init__(self, slot: int, person: Person, inputs: Inputs) -> None:
         super().__init__(slot, 0, _to_nobody, person, inputs)

@@ -59,6 +59,32 @@ class InputBuffer(Generic[C]):
     the ticks of his path's jitter, of one command, and of the time between two calls of `take`.
     """
 
+    __slots__ = (
+        "_bank",
+        "_catch_up",
+        "_depth",
+        "_filling",
+        "_highest",
+        "_last",
+        "_lasting",
+        "_latest",
+        "_limit",
+        "_longest",
+        "_paced",
+        "_queue",
+        "_rate",
+        "_repeat",
+        "_run",
+        "_simple",
+        "_slack",
+        "_spent",
+        "_start",
+        "discarded",
+        "last_seq",
+        "repeated",
+        "waiting",
+    )
+
     def __init__(
         self,
         *,

@@ -20,6 +20,7 @@ from server.authority import WAITING, Authority
 from server.engine import Frame
 from server.inprocess import connect
 from server.room import CAPACITY, Room
+from server.seats import Seat
 
 
 class World:
@@ -466,14 +467,14 @@ def test_a_flood_of_commands_is_dropped_told_and_closed_and_waits_in_no_memory()
 def test_a_command_that_fails_loses_its_sender_alone(monkeypatch: Any):
     world = World()
     ada, bob = world.enter("ada"), world.enter("bob")
-    real = Room.command
+    real = Seat.take
 
-    def command(self: Room, peer_id: str, data: bytes) -> None:
-        if peer_id == "ada":
+    def take(self: Seat, data: bytes) -> None:
+        if self.person.name == "name of ada":
             raise RuntimeError("broken command")
-        real(self, peer_id, data)
+        real(self, data)
 
-    monkeypatch.setattr(Room, "command", command)
+    monkeypatch.setattr(Seat, "take", take)
     ada.transport.send_bytes(pack_command(1, Command()))
     bob.transport.send_bytes(pack_command(1, Command()))
     world.run(3)

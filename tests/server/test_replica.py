@@ -64,7 +64,9 @@ def play(room: Room, ticks: int, *peers: str, start: int = 0) -> int:
     """Every player strolls by binary commands; the tick after."""
     for tick in range(start + 1, start + ticks + 1):
         for seed, peer_id in enumerate(peers):
-            room.command(peer_id, pack_command(tick, bot_command(room.avatars()[peer_id], tick, seed + 1, room.arena)))
+            room.seat(peer_id).take(
+                pack_command(tick, bot_command(room.avatars()[peer_id], tick, seed + 1, room.arena))
+            )
         room.tick(tick / 60)
     return start + ticks
 
@@ -105,7 +107,7 @@ def test_the_own_avatar_comes_exactly_and_with_the_command_that_it_is_after():
     room = Room()
     ada = enter(room, "ada")
     for tick in range(1, 61):
-        room.command("ada", pack_command(tick, Command(dx=90, dz=-90, yaw=1234, jump=tick == 9)))
+        room.seat("ada").take(pack_command(tick, Command(dx=90, dz=-90, yaw=1234, jump=tick == 9)))
         room.tick(tick / 60)
         if tick % 3 == 0:
             assert unpack_own(ada.mirror.private) == room.avatars()["ada"]
@@ -201,7 +203,7 @@ def test_what_is_no_command_is_a_wire_error_and_changes_nothing():
     before = room.avatars()
     for data in (b"", b"\xa0", bytes(10), b"I" * 10_000):
         with pytest.raises(WireError):
-            room.command("ada", data)
+            room.seat("ada").take(data)
     room.tick(1 / 60)
     assert room.avatars() == before
 
@@ -212,7 +214,7 @@ def test_a_room_at_rest_tells_the_time_and_little_else():
     ada, bob = enter(room, "ada"), enter(room, "bob")
     for tick in range(1, 61 * 60):
         for peer_id in ("ada", "bob"):
-            room.command(peer_id, pack_command(tick, Command()))
+            room.seat(peer_id).take(pack_command(tick, Command()))
         room.tick(tick / 60)
         if tick == 60:
             ada.sizes.clear()
@@ -227,10 +229,10 @@ def test_what_stops_is_said_to_have_stopped_at_once():
     room = Room()
     ada = enter(room, "ada")
     for tick in range(1, 31):
-        room.command("ada", pack_command(tick, Command(dx=127)))
+        room.seat("ada").take(pack_command(tick, Command(dx=127)))
         room.tick(tick / 60)
     for tick in range(31, 61):
-        room.command("ada", pack_command(tick, Command()))
+        room.seat("ada").take(pack_command(tick, Command()))
         room.tick(tick / 60)
     before = len(ada.sizes)
     moved = [a != b for a, b in itertools.pairwise(places_of(room, ada, 30))]
