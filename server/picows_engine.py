@@ -36,7 +36,12 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 class PicowsConnection(WebSocketConnection):
     """A connection whose data frames picows parses and unmasks."""
 
-    _reader: FrameReader | None = None
+    __slots__ = ("_reader",)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """As in the other engine."""
+        super().__init__(*args, **options)
+        self._reader: FrameReader | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The TCP connection is over, by whoever's doing."""

@@ -40,6 +40,36 @@ class WebSocketConnection(asyncio.Protocol):
     keeps the handshake, the control frames and the checking of what arrives.
     """
 
+    __slots__ = (
+        "_begun",
+        "_binary",
+        "_came",
+        "_closing",
+        "_control_frames",
+        "_cut_reason",
+        "_eof_due",
+        "_flusher",
+        "_gatherer",
+        "_gone",
+        "_handler",
+        "_head",
+        "_http",
+        "_limits",
+        "_loop",
+        "_lost",
+        "_message",
+        "_opened",
+        "_pending",
+        "_protocol",
+        "_proven",
+        "_reading_later",
+        "_timer",
+        "_transport",
+        "_unread",
+        "address",
+        "path",
+    )
+
     def __init__(
         self,
         handler: Handler,
