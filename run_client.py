@@ -177,8 +177,10 @@ def _server(arguments: argparse.Namespace) -> contextlib.AbstractContextManager[
     """The url of the authority to play on, for as long as that is here; None to play without one, or offline."""
     if arguments.host is not None:
         return _hosted(arguments)
-    somewhere = (arguments.connect, arguments.relay, arguments.channel, arguments.offline or None)
-    return _demo(arguments) if somewhere == (None,) * 4 else contextlib.nullcontext(arguments.connect)
+    places = (arguments.connect, arguments.relay, arguments.channel)
+    if arguments.offline or any(place is not None for place in places):
+        return contextlib.nullcontext(arguments.connect)
+    return _demo(arguments)
 
 
 @contextlib.contextmanager

@@ -52,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
         "`lagtag-server relay --help` is about the relay, for games that need no authority.",
     )
     parser.add_argument("--world-rate", type=_rate, default=20.0, metavar="HZ", help="world messages a second, 1 to 60")
-    parser.add_argument("--bots", type=_bots, default=0, metavar="N", help="bots that live in every room, 0 to 32")
+    most = f"bots that live in every room, 0 to {CAPACITY // 2}"
+    parser.add_argument("--bots", type=_bots, default=0, metavar="N", help=most)
     parser.add_argument("--log-positions", action="store_true", help="log where everybody is, once a second")
     options = parser.parse_args(arguments)
     return run(

@@ -65,7 +65,7 @@ class HostedServer:
         try:
             listener = await serve(service.handler, EVERYWHERE, self._wanted, service.limits, kind=choose().connection)
         except (OSError, ValueError) as error:
-            self._fault = fault_of(error, "all addresses", self._wanted)
+            self._fault = fault_of(error, "all addresses", self._wanted, "--host")
             self._started.set()
             return
         loop, stop = asyncio.get_running_loop(), asyncio.Event()

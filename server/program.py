@@ -184,14 +184,14 @@ def _any_text(stream: TextIO) -> TextIO:
     return stream
 
 
-def fault_of(error: OSError | ValueError, host: str, port: int) -> str:
-    """Why a server cannot listen on that port of `host`, in one sentence."""
+def fault_of(error: OSError | ValueError, host: str, port: int, flag: str = "--port") -> str:
+    """Why a server cannot listen on that port of `host`, in one sentence. `flag` is what chooses another port."""
     if isinstance(error, socket.gaierror | ValueError):
         return f"there is no host {host!r}."
     if error.errno == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use; stop what uses it, or choose another with --port."
+        return f"port {port} on {host} is in use; stop what uses it, or choose another with {flag}."
     if error.errno == errno.EADDRNOTAVAIL:
         return f"{host} is not an address of this machine."
     if error.errno == errno.EACCES:
-        return f"you may not listen on port {port}; choose one from 1024 on with --port."
+        return f"you may not listen on port {port}; choose one from 1024 on with {flag}."
     return f"cannot listen on port {port} of {host}: {error.strerror or error}."

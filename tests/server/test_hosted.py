@@ -48,7 +48,7 @@ def test_friends_join_see_the_bots_and_are_sent_home_when_it_ends():
 def test_a_port_in_use_is_one_sentence():
     server = HostedServer(0)
     try:
-        with pytest.raises(HostingError, match=f"^port {server.port} on all addresses is in use; .*\\.$"):
+        with pytest.raises(HostingError, match=f"^port {server.port} on all addresses is in use; .* --host\\.$"):
             HostedServer(server.port)
     finally:
         server.close()
