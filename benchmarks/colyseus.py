@@ -42,6 +42,7 @@ from net.replication import Authority as Replication  # noqa: E402
 from server.authority import MAX_SIZE, Authority  # noqa: E402
 from server.engine import Connection, Limits  # noqa: E402
 from server.engines import choose  # noqa: E402
+from server.gatherer import Gatherer  # noqa: E402
 from server.ticker import Ticker  # noqa: E402
 from server.websockets_engine import serve  # noqa: E402
 
@@ -93,8 +94,14 @@ async def serving(connection_kind: Any, io: bool) -> None:
     else:
         # a room counts its frames in ticks, which come at half their usual rate here
         handler = Authority(clock, lambda *_, **__: None, world_rate=FRAMES * TICK_RATE / RATE, max_per_address=1000)
-    ticker = Ticker(clock, handler.tick, rate=RATE)
-    limits = Limits(max_size=MAX_SIZE, gather=lambda: ticker.next_at)
+    gatherer = Gatherer()
+
+    def tick(now: float) -> None:
+        gatherer.collect()
+        handler.tick(now)
+
+    ticker = Ticker(clock, tick, rate=RATE)
+    limits = Limits(max_size=MAX_SIZE, gatherer=gatherer)
     listener = await serve(handler, "127.0.0.1", 0, limits, kind=connection_kind)
     tell(port=listener.port)
     loop, ended = asyncio.get_running_loop(), asyncio.Event()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from game.sim.constants import TICK_RATE
 from net.clock import MonotonicClock
 from server.authority import MAX_SIZE, Authority
 from server.engine import Limits
+from server.gatherer import Gatherer
 from server.log import Log
 from server.program import Parser, Service, run
 from server.room import CAPACITY
@@ -25,16 +25,17 @@ class AuthorityService(Service):
     def __init__(self, log: Log, *, world_rate: float = 20.0, bots: int = 0, log_positions: bool = False) -> None:
         self._clock = MonotonicClock()
         self._authority = Authority(self._clock, log, world_rate=world_rate, bots=bots, log_positions=log_positions)
-        super().__init__(self._authority, Limits(max_size=MAX_SIZE, gather=self._next_tick))
+        self._gatherer = Gatherer()
+        super().__init__(self._authority, Limits(max_size=MAX_SIZE, gatherer=self._gatherer))
         self._ticker: Ticker | None = None
-
-    def _next_tick(self) -> float:
-        """When commands are looked at next."""
-        return -math.inf if self._ticker is None else self._ticker.next_at
 
     def start(self) -> None:
         """It is listening now, on the running loop."""
-        self._ticker = Ticker(self._clock, self._authority.tick)
+        self._ticker = Ticker(self._clock, self._tick)
+
+    def _tick(self, now: float) -> None:
+        self._gatherer.collect()
+        self._authority.tick(now)
 
     def stop(self) -> dict[str, Any]:
         """It is going to end. Returns what the last line of the log says."""

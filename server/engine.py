@@ -8,6 +8,8 @@ from typing import Protocol
 
 import msgspec
 
+from server.gatherer import Gatherer
+
 Http = Callable[[str], tuple[int, Mapping[str, str], bytes] | None]
 """Answers a plain GET of a path (without query): status, headers and body; None leaves it at 426."""
 
@@ -27,9 +29,8 @@ class Limits(msgspec.Struct, frozen=True):
     """seconds that a closing handshake may take before the connection is cut"""
     max_control_frames: int = 100
     """pings, pongs and tiny fragments a second; beyond that the connection is closed with 1008"""
-    gather: Callable[[], float] | None = None
-    """when input is looked at next, in monotonic seconds: a crowd's is left where it is until then, and one turn of the
-    loop takes it all. None: at once"""
+    gatherer: Gatherer | None = None
+    """reads what a crowd sends, whenever the owner of this calls its `collect`. None: the loop does, at once"""
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):

@@ -1,61 +1,82 @@
-"""Under load a server wakes up once a tick: what many peers have sent is taken together, right before it counts.
+"""Under load, what many peers have sent is read together, right before it counts: past the loop, once a tick.
 
-Waking up costs more than reading one command. A network card that gathers packets before it interrupts does the same.
+Waking up for each command, and the loop's own way to it, cost more than the command does. A network card that gathers
+packets before it interrupts does the same.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable
-from typing import Final
-
-from net.clock import Clock
-from server.flusher import Flusher
+import os
+import select
+import sys
+from typing import Final, Protocol
 
 CROWD: Final = 32
 """connections from which on input is gathered: fewer don't wake a loop that often, and nobody shall wait for nothing"""
-LONGEST: Final = 0.05
-"""seconds that input waits at most, whenever it is due"""
+CHUNK: Final = 4096
+"""bytes of one connection that are read at once, so that a flood delays nobody else"""
+
+
+class Reader(Protocol):
+    """Whose input is gathered."""
+
+    def data_received(self, data: bytes) -> None:
+        """Input. Must not raise."""
+        ...
+
+    def release(self) -> None:
+        """Let the loop read again, and see for itself what is wrong or over."""
+        ...
 
 
 class Gatherer:
-    """Lets a loop that has taken some input take no more of it before it is due, while there is a crowd."""
+    """Reads the sockets that were left to it whenever `collect` is called. It has to be, many times a second."""
 
-    def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        clock: Clock,
-        due: Callable[[], float],
-        flusher: Flusher,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        """`due`: when input is looked at next. `sleep` blocks the loop, so that what `flusher` has goes first."""
-        self._loop = loop
-        self._clock = clock
-        self._due = due
-        self._flusher = flusher
-        self._sleep = sleep
-        self._crowded = False
-        self.wants = False
-        """whether to call `came` when input comes: once a turn, while there is a crowd"""
+    def __init__(self) -> None:
+        self._readers: dict[int, Reader] = {}
+        self._wants = False
+        if sys.platform != "win32":
+            self._poll = select.poll()
 
-    def count(self, connections: int) -> None:
-        """So many are connected now."""
-        crowded = connections >= CROWD
-        if crowded != self._crowded:
-            self._crowded = self.wants = crowded
+    def __len__(self) -> int:
+        """How many are left to it."""
+        return len(self._readers)
 
-    def came(self) -> None:
-        """Input has come: no more of it is read before its time."""
-        self.wants = False
-        self._loop.call_soon(self._wait)
+    @property
+    def wants(self) -> bool:
+        """Whether sockets are to be left to it now. Never on Windows, where those of a loop cannot be read past it."""
+        return self._wants
 
-    def _wait(self) -> None:
-        if self._flusher.waiting:
-            self._loop.call_soon(self._wait)
+    @wants.setter
+    def wants(self, crowded: bool) -> None:
+        self._wants = crowded and sys.platform != "win32"
+
+    def add(self, socket: int, reader: Reader) -> None:
+        """Read this socket (its file descriptor) from now on, which nobody else does. While it `wants`."""
+        self._readers[socket] = reader
+        self._poll.register(socket, select.POLLIN)
+
+    def remove(self, socket: int) -> None:
+        """Leave it alone again, before it is closed."""
+        del self._readers[socket]
+        self._poll.unregister(socket)
+
+    def collect(self) -> None:
+        """Hand all readers what has come for them since the last time, a chunk each."""
+        if not self._readers:
             return
-        wait = min(LONGEST, self._due() - self._clock.now())
-        if wait > 0:
-            self._sleep(wait)
-        self.wants = self._crowded
+        readers, read = self._readers, os.read
+        for socket, _ in self._poll.poll(0):
+            reader = readers.get(socket)
+            if reader is None:
+                continue  # another one's input has made it leave
+            try:
+                data = read(socket, CHUNK)
+            except BlockingIOError:
+                continue
+            except OSError:
+                data = b""
+            if data:
+                reader.data_received(data)
+            else:
+                reader.release()

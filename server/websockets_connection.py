@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final, cast
@@ -22,7 +23,6 @@ except ImportError:  # built without a compiler
 
 from server.engine import Frame, Handler, Http, Limits, binary_frame, text_frame
 from server.flusher import Flusher
-from server.gatherer import Gatherer
 from server.request_head import RequestHead
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -63,6 +63,7 @@ class WebSocketConnection(asyncio.Protocol):
         "_protocol",
         "_proven",
         "_reading_later",
+        "_socket",
         "_timer",
         "_transport",
         "_unread",
@@ -79,7 +80,6 @@ class WebSocketConnection(asyncio.Protocol):
         flusher: Flusher,
         came: Callable[[WebSocketConnection], None],
         gone: Callable[[WebSocketConnection], None],
-        gatherer: Gatherer | None = None,
     ) -> None:
         """It calls `came` when it is connected and `gone` when it is lost."""
         self.path = ""
@@ -88,7 +88,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._limits = limits
         self._http = http
         self._flusher = flusher
-        self._gatherer = gatherer
+        self._gatherer = limits.gatherer
         self._came = came
         self._gone = gone
         self._loop = asyncio.get_running_loop()
@@ -113,6 +113,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._pending: list[bytes] = []
         """goes out at the end of this turn of the loop"""
         self._eof_due = False
+        self._socket = -1
+        """which the gatherer reads, and frames are written to directly; -1 while all of that is the loop's"""
 
     # -- what the handler calls
 
@@ -141,6 +143,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self._closing or self._lost:
             return
         self._closing = True
+        self.release()  # nobody needs to hurry for what follows
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, _fitting(reason))
         self._take_writes()
@@ -169,6 +172,30 @@ class WebSocketConnection(asyncio.Protocol):
             self._cut(reason)
         self.close(code, reason)
 
+    def gather(self) -> None:
+        """Leave reading to the gatherer if it wants that and the loop has nothing to do here, else to the loop."""
+        gatherer, transport = self._gatherer, self._transport
+        if gatherer is None or not self._opened or self._closing:
+            return
+        if not gatherer.wants:
+            self.release()
+        elif self._socket < 0 and not (self._reading_later or self._pending or transport.get_write_buffer_size()):
+            transport.pause_reading()
+            self._socket = transport.get_extra_info("socket").fileno()
+            gatherer.add(self._socket, self)
+
+    def release(self) -> None:
+        """Leave everything to the loop again, if it isn't already."""
+        if self._leave_gatherer() and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _leave_gatherer(self) -> bool:
+        if self._socket < 0 or self._gatherer is None:
+            return False
+        self._gatherer.remove(self._socket)
+        self._socket = -1
+        return True
+
     # -- what asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -182,9 +209,6 @@ class WebSocketConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Input, parsed a chunk at a time."""
-        gatherer = self._gatherer
-        if gatherer is not None and gatherer.wants:
-            gatherer.came()
         # Nearly all that a player sends is one short frame by itself: that one needs no parser.
         size = len(data)
         if (
@@ -222,6 +246,7 @@ class WebSocketConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The TCP connection is over, by whoever's doing."""
         self._lost = self._closing = True
+        self._leave_gatherer()
         self._unread.clear()
         self._pending.clear()
         if self._timer is not None:
@@ -295,6 +320,7 @@ class WebSocketConnection(asyncio.Protocol):
         self.path = path
         self._opened = True
         self._take_writes()
+        self._loop.call_soon(self.gather)  # once the response is written
         self._call(lambda: self._handler.opened(self))
 
     def _answer(self, http: Http, path: str) -> Response | None:
@@ -388,10 +414,15 @@ class WebSocketConnection(asyncio.Protocol):
         """Write what this turn of the loop has brought."""
         transport, pending = self._transport, self._pending
         if pending and not self._lost:
-            transport.write(pending[0] if len(pending) == 1 else b"".join(pending))
+            data = pending[0] if len(pending) == 1 else b"".join(pending)
+            if self._socket >= 0:
+                data = self._write(data)
+            if data:
+                transport.write(data)
         pending.clear()
         if self._eof_due and not transport.is_closing():
             self._eof_due = False
+            self.release()
             try:
                 if transport.can_write_eof():
                     transport.write_eof()
@@ -399,6 +430,16 @@ class WebSocketConnection(asyncio.Protocol):
                     transport.close()
             except OSError:  # the peer has reset the connection, and asyncio has not heard of it yet
                 transport.abort()
+
+    def _write(self, data: bytes) -> bytes:
+        """Write past the loop, which has nothing to write. Returns what is left for it."""
+        try:
+            data = data[os.write(self._socket, data) :]
+        except OSError:
+            pass  # it is full, or broken: the loop will see
+        if data:
+            self.release()
+        return data
 
     # -- the end
 
@@ -410,6 +451,7 @@ class WebSocketConnection(asyncio.Protocol):
     def _cut(self, reason: str) -> None:
         self._closing = True
         self._cut_reason = self._cut_reason or reason
+        self._leave_gatherer()
         self._transport.abort()
 
 

@@ -8,10 +8,9 @@ import socket
 from collections.abc import Sequence
 from typing import Final
 
-from net.clock import MonotonicClock
 from server.engine import Handler, Http, Limits
 from server.flusher import Flusher
-from server.gatherer import Gatherer
+from server.gatherer import CROWD
 from server.websockets_connection import WebSocketConnection
 
 _ABSENT: Final = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
@@ -29,15 +28,12 @@ class WebSocketListener:
         self._kind = kind
         self._loop = asyncio.get_running_loop()
         self._flusher = Flusher(self._loop)
-        self._gatherer: Gatherer | None = None
-        if limits.gather is not None:
-            self._gatherer = Gatherer(self._loop, MonotonicClock(), limits.gather, self._flusher)
         self._servers: list[asyncio.Server] = []
         self._connections: set[WebSocketConnection] = set()
         self._closed = False
         self._all_gone: asyncio.Future[None] = self._loop.create_future()
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._allow_control_frames()
+        self._every_second()
         if limits.ping_interval > 0:
             self._timers["ping"] = self._loop.call_later(limits.ping_interval, self._ping)
 
@@ -94,23 +90,18 @@ class WebSocketListener:
             flusher=self._flusher,
             came=self._came,
             gone=self._gone,
-            gatherer=self._gatherer,
         )
 
     def _came(self, connection: WebSocketConnection) -> None:
         self._connections.add(connection)
-        self._count()
+        self._look_after_crowd()
         if self._closed:  # it was waiting to be accepted
             connection.shut(1001, "server shutting down")
 
     def _gone(self, connection: WebSocketConnection) -> None:
         self._connections.discard(connection)
-        self._count()
+        self._look_after_crowd()
         self._look_around()
-
-    def _count(self) -> None:
-        if self._gatherer is not None:
-            self._gatherer.count(len(self._connections))
 
     def _look_around(self) -> None:
         if self._closed and not self._connections and not self._all_gone.done():
@@ -121,10 +112,18 @@ class WebSocketListener:
         for connection in list(self._connections):
             connection.ping()
 
-    def _allow_control_frames(self) -> None:
-        self._timers["second"] = self._loop.call_later(1.0, self._allow_control_frames)
+    def _every_second(self) -> None:
+        self._timers["second"] = self._loop.call_later(1.0, self._every_second)
         for connection in self._connections:
             connection.allow_control_frames()
+            connection.gather()
+
+    def _look_after_crowd(self) -> None:
+        gatherer, crowded = self._limits.gatherer, len(self._connections) >= CROWD
+        if gatherer is not None and gatherer.wants != crowded:
+            gatherer.wants = crowded
+            for connection in self._connections:
+                connection.gather()
 
     async def _addresses(self, hosts: Sequence[str]) -> list[str]:
         found: list[str] = []
