@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Final
 
 import msgspec
 
-from game.sim.constants import TURN, UNIT
+from game.sim.constants import AVATAR_RADIUS, TURN, UNIT
+from game.sim.floor import Floor, floor
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -19,7 +21,7 @@ class Block(msgspec.Struct, frozen=True):
     height: int
 
 
-class Arena(msgspec.Struct, frozen=True):
+class Arena(msgspec.Struct, frozen=True, dict=True):
     """Where a match takes place. The floor spans -half_width..half_width by -half_depth..half_depth, 1/1024 unit."""
 
     name: str
@@ -28,6 +30,13 @@ class Arena(msgspec.Struct, frozen=True):
     blocks: tuple[Block, ...]
     spawns: tuple[tuple[int, int, int], ...]
     """(x, z, yaw) where players enter, taken in turn by slot"""
+
+    @cached_property
+    def floor(self) -> Floor:
+        """The same arena as the centre of an avatar meets it, made once and no part of the value."""
+        r = AVATAR_RADIUS
+        walls = tuple((b.left - r, b.top - r, b.right + r, b.bottom + r) for b in self.blocks)
+        return floor(self.half_width - r, self.half_depth - r, walls)
 
 
 def _block(x: float, z: float, width: float, depth: float, height: float) -> Block:
