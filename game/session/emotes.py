@@ -28,8 +28,8 @@ class Emotes:
 
     def text(self, peer_id: str, now: float) -> str:
         """What that player says now, or nothing."""
-        index, at = self._said.get(peer_id, (0, -math.inf))
-        return EMOTES[index] if now - at < SHOWN else ""
+        said = self._said.get(peer_id)
+        return EMOTES[said[0]] if said is not None and now - said[1] < SHOWN else ""
 
     def forget(self, peer_id: str) -> None:
         """A player has left."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from game.session.base import RemoteMotion
 from game.sim.constants import TURN, UNIT
@@ -11,7 +13,7 @@ from game.sim.state import Avatar
 from net.sync.angles import lerp_angle
 from net.sync.playback import Playback
 from net.sync.smoothing import smooth, smooth_angle
-from net.sync.snapshots import SnapshotBuffer
+from net.sync.snapshots import DELAY
 from net.sync.track import Track
 
 RADIANS: Final = 2 * math.pi / TURN
@@ -21,7 +23,7 @@ SMOOTHING_HALF_LIFE: Final = 0.05
 """seconds"""
 
 
-class Pose(NamedTuple):
+class Pose(msgspec.Struct, frozen=True, gc=False):
     """Where an avatar is drawn: units, radians."""
 
     x: float
@@ -38,9 +40,10 @@ def pose_of(avatar: Avatar) -> Pose:
 
 def mix(a: Pose, b: Pose, t: float) -> Pose:
     """From a (t 0) to b (t 1), and on beyond it, in a straight line, the short way round."""
+    y = a.y + (b.y - a.y) * t
     return Pose(
         a.x + (b.x - a.x) * t,
-        max(0.0, a.y + (b.y - a.y) * t),
+        y if y > 0.0 else 0.0,
         a.z + (b.z - a.z) * t,
         lerp_angle(a.yaw, b.yaw, t),
         a.dashing if t < 0.5 else b.dashing,
@@ -56,58 +59,44 @@ def blend(a: Pose, b: Pose, t: float) -> Pose:
 
 def _apart(a: Pose, b: Pose) -> bool:
     """Whether nobody goes from one to the other between two snapshots."""
-    return (b.x - a.x) ** 2 + (b.y - a.y) ** 2 + (b.z - a.z) ** 2 > SNAP * SNAP
+    x, y, z = b.x - a.x, b.y - a.y, b.z - a.z
+    return x * x + y * y + z * z > SNAP * SNAP
 
 
-class Ghost:
-    """One avatar, fed with snapshots in its owner's time."""
+class Ghost(Track[Pose]):
+    """One avatar's snapshots in its owner's time, and every way to draw them."""
+
+    __slots__ = ("_drawn",)
 
     def __init__(self, playback: Playback, extrapolate: bool = True) -> None:
         """`playback` is the clock of its owner, advanced once a frame by whoever draws.
 
         Without `extrapolate` it stays where its owner was last, as owners that rest need not say so again.
         """
-        self._track: Track[Pose] = Track(playback, mix, apart=_apart, extrapolate=extrapolate)
-        self._buffer: SnapshotBuffer[Pose] = SnapshotBuffer(blend)
-        self._newest_at = -math.inf
-        self.newest: Pose | None = None
-        self._shown: Pose | None = None
-
-    def push(self, time: float, pose: Pose) -> None:
-        """Take in the avatar as its owner saw it at its `time` (seconds)."""
-        self._buffer.push(time, pose)
-        self._track.push(time, pose)
-        if time >= self._newest_at:
-            self._newest_at, self.newest = time, pose
-
-    def hold(self, time: float) -> None:
-        """It was up to its owner's `time` where it was last: for owners that do not speak of what rests."""
-        if self.newest is not None and time > self._newest_at:
-            self._buffer.push(time, self.newest)
-            self._track.hold(time)
+        super().__init__(playback, mix, apart=_apart, extrapolate=extrapolate)
+        self._drawn: Pose | None = None
 
     def pose(self, motion: RemoteMotion, arrival_time: float, dt: float) -> Pose | None:
         """Where to draw it `dt` seconds after the last call; None before the first snapshot.
 
-        `arrival_time` is the owner's time of what arrives now; interpolation shows the buffer's delay before it.
+        `arrival_time` is the owner's time of what arrives now; interpolation shows what was DELAY before it.
         """
-        newest = self.newest
+        newest, drawn = self.latest(), self._drawn
         if newest is None:
             return None
-        shown = self._shown
         if motion is RemoteMotion.ADAPTIVE:
-            pose = self._track.sample() or newest
+            pose = self.sample() or newest
         elif motion is RemoteMotion.INTERPOLATION:
-            pose = self._buffer.sample(arrival_time) or newest
-        elif motion is RemoteMotion.RAW or shown is None or math.dist(shown[:3], newest[:3]) > SNAP:
+            pose = self.at(arrival_time - DELAY) or newest
+        elif motion is RemoteMotion.RAW or drawn is None or _apart(drawn, newest):
             pose = newest
         else:
             pose = Pose(
-                smooth(shown.x, newest.x, SMOOTHING_HALF_LIFE, dt),
-                smooth(shown.y, newest.y, SMOOTHING_HALF_LIFE, dt),
-                smooth(shown.z, newest.z, SMOOTHING_HALF_LIFE, dt),
-                smooth_angle(shown.yaw, newest.yaw, SMOOTHING_HALF_LIFE, dt),
+                smooth(drawn.x, newest.x, SMOOTHING_HALF_LIFE, dt),
+                smooth(drawn.y, newest.y, SMOOTHING_HALF_LIFE, dt),
+                smooth(drawn.z, newest.z, SMOOTHING_HALF_LIFE, dt),
+                smooth_angle(drawn.yaw, newest.yaw, SMOOTHING_HALF_LIFE, dt),
                 newest.dashing,
             )
-        self._shown = pose
+        self._drawn = pose
         return pose

@@ -259,21 +259,21 @@ class Match(ABC):
         """Between the newest tick and the one that is being played, so that a key shows in the very next frame."""
         command = pilot.command(avatar, self._report.ticks + 1)
         pose = blend(pose_of(avatar), pose_of(self._move(avatar, command)), self._steps.alpha(self._paced(now)))
-        return pose._replace(yaw=command.yaw * RADIANS)
+        return msgspec.structs.replace(pose, yaw=command.yaw * RADIANS)
 
     # -- drawing
 
-    def _frame(self, peer_id: str, pose: Pose, now: float) -> AvatarFrame:
-        """The avatar's frame, one object for as long as it is here, at `pose`."""
+    def _show(self, peer_id: str, pose: Pose, truth: Pose, now: float) -> None:
+        """Fill in the avatar's frame, one object for as long as it is here; `truth` is where it was last heard of."""
         frame = self._frames.get(peer_id)
         if frame is None:
             frame = self._frames[peer_id] = AvatarFrame(peer_id, me=peer_id == self.peer_id)
-        frame.x, frame.y, frame.z, frame.yaw, frame.dashing = pose
+        frame.x, frame.y, frame.z, frame.yaw, frame.dashing = pose.x, pose.y, pose.z, pose.yaw, pose.dashing
+        frame.truth = truth.x, truth.y, truth.z, truth.yaw
         frame.emote = self._emotes.text(peer_id, now)
         person = self.presence.get().get(peer_id)
         if person is not None:
             frame.name, frame.color, frame.away = person.name, person.color, person.away
-        return frame
 
     def _count_delay(self) -> None:
         """How far behind the others are drawn, and how much is known beyond it."""

@@ -96,9 +96,8 @@ class Mirrored:
         """Who came, moved, or was told anew in the newest frame, and where they are."""
         mirror, slots, names = self._mirror, self._moved, self._names
         fields = [mirror.values(AVATAR, name, slots).tolist() for name in ("x", "y", "z", "yaw", "dashing")]
-        return {
-            names[entity]: Pose(*values) for entity, *values in zip(mirror.ids[slots].tolist(), *fields, strict=True)
-        }
+        peers = [names[entity] for entity in mirror.ids[slots].tolist()]
+        return dict(zip(peers, map(Pose, *fields), strict=True))
 
 
 def _both(update: Update, component: str) -> NDArray[np.int32]:

@@ -192,14 +192,14 @@ class OnlineSession(Match):
 
     def _follow(self, time: float) -> None:
         """Take in where the others are; who was not spoken of is where he was."""
-        for peer_id, pose in self._mirrored.moved().items():
-            if peer_id != self.peer_id:
-                ghost = self._ghost(peer_id)
-                ghost.hold(time - self._interval)
-                ghost.push(time, pose)
-        for peer_id, ghost in self._ghosts.items():
-            if peer_id != self.peer_id:
-                ghost.hold(time)
+        moved = self._mirrored.moved()
+        moved.pop(self.peer_id, None)
+        for peer_id, pose in moved.items():
+            ghost = self._ghost(peer_id)
+            ghost.hold(time - self._interval)
+            ghost.push(time, pose)
+        for peer_id in self._ghosts.keys() - moved.keys() - {self.peer_id}:
+            self._ghosts[peer_id].hold(time)
 
     def _take_state(self, message: State, at: float) -> None:
         self._take_own(unpack_avatar(message.state), message.last_seq, message.time_ms / 1000, at)
@@ -269,15 +269,16 @@ class OnlineSession(Match):
 
     def _draw(self, now: float, dt: float, pilot: Pilot) -> Frame:
         techniques = self.techniques.get()
+        motion = techniques.remote_motion
         arrival = self._timesync.arrival_time(now) if self._timesync.ready else math.inf
         self._playback.advance(now)
         self._offset.update(dt)
         for peer_id, ghost in self._ghosts.items():
-            pose = ghost.pose(techniques.remote_motion, arrival, dt)
+            pose, newest = ghost.pose(motion, arrival, dt), ghost.latest()
             if peer_id == self.peer_id and self._baseline is not None and techniques.prediction:
                 pose = self._predicted_pose(now, pilot)
-            if pose is not None and ghost.newest is not None:
-                self._frame(peer_id, pose, now).truth = ghost.newest[:4]
+            if pose is not None and newest is not None:
+                self._show(peer_id, pose, newest, now)
         self.diagnostics.pending.add(self._predictor.pending)
         self.diagnostics.correction_units.add(self._correction)
         self._correction = 0.0
@@ -285,4 +286,4 @@ class OnlineSession(Match):
 
     def _predicted_pose(self, now: float, pilot: Pilot) -> Pose:
         pose, offset = self._own_pose(self._predictor.state, now, pilot), self._offset
-        return pose._replace(x=pose.x + offset.x, y=pose.y + offset.y, z=pose.z + offset.z)
+        return msgspec.structs.replace(pose, x=pose.x + offset.x, y=pose.y + offset.y, z=pose.z + offset.z)

@@ -139,13 +139,12 @@ class PeerSession(Match):
 
     def _draw(self, now: float, dt: float, pilot: Pilot) -> Frame:
         if self._avatar is not None:
-            own = self._frame(self.peer_id, self._own_pose(self._avatar, now, pilot), now)
-            own.truth = pose_of(self._avatar)[:4]
+            self._show(self.peer_id, self._own_pose(self._avatar, now, pilot), pose_of(self._avatar), now)
         self._playback.hear(now, now)  # the ghosts' times are of our own clock, which is never late
         self._playback.advance(now)
         motion = self.techniques.get().remote_motion
         for peer_id, ghost in self._ghosts.items():
-            pose = ghost.pose(motion, now, dt)
-            if pose is not None and ghost.newest is not None:
-                self._frame(peer_id, pose, now).truth = ghost.newest[:4]
+            pose, newest = ghost.pose(motion, now, dt), ghost.latest()
+            if pose is not None and newest is not None:
+                self._show(peer_id, pose, newest, now)
         return self._finish_frame(now)

@@ -73,7 +73,7 @@ class Track(Generic[S]):
             values[index] = value
             return
         at = self._shown_at
-        if 0 < index == bisect_right(times, at) and times[index - 1] < at:
+        if index and times[index - 1] < at and (index == len(times) or at < times[index]):
             # all that was shown since the snapshot before was a guess
             self._bridge = max(self._bridge, at + BRIDGE * (at - times[index - 1]))
         times.insert(index, time)
@@ -103,16 +103,30 @@ class Track(Generic[S]):
         if shown is not None and time <= self._shown_at:
             return shown
         if shown is not None and time < self._bridge:
-            end = self._at(self._bridge)
+            end = self._guess(self._bridge)
             if self._apart(shown, end):
                 self._bridge = -math.inf
-                shown = self._at(time)
+                shown = self._guess(time)
             else:
                 shown = self._interpolate(shown, end, (time - self._shown_at) / (self._bridge - self._shown_at))
         else:
-            shown = self._at(time)
+            shown = self._guess(time)
         self._shown, self._shown_at = shown, time
         return shown
+
+    def at(self, time: float) -> S | None:
+        """The value at the sender's `time`, whatever the playback shows, as a `SnapshotBuffer` without delay has it.
+
+        None before the first snapshot, the last after the last: nothing is guessed.
+        """
+        after = bisect_right(self._times, time)
+        if after == 0:
+            return None
+        return self._values[-1] if after == len(self._times) else self._between(after, time)
+
+    def latest(self) -> S | None:
+        """The snapshot with the newest time."""
+        return self._values[-1] if self._values else None
 
     def clear(self) -> None:
         """Forget everything: for another ghost under the same name."""
@@ -121,19 +135,23 @@ class Track(Generic[S]):
         self._shown = None
         self._shown_at = self._bridge = -math.inf
 
-    def _at(self, time: float) -> S:
+    def _guess(self, time: float) -> S:
         """The value at `time`, as well as the snapshots tell."""
-        times, values = self._times, self._values
+        times = self._times
         after = bisect_right(times, time)
         if after == 0:
-            return values[0]
+            return self._values[0]
         if after == len(times):
             after -= 1
             time = min(time, times[after] + self._horizon)
             if time <= times[after] or after == 0:
-                return values[after]
-        before = after - 1
-        if self._apart(values[before], values[after]):
-            return values[before] if time < times[after] else values[after]
-        start = times[before]
-        return self._interpolate(values[before], values[after], (time - start) / (times[after] - start))
+                return self._values[after]
+        return self._between(after, time)
+
+    def _between(self, after: int, time: float) -> S:
+        """The value at `time`, from the snapshots number `after` and the one before."""
+        start, end = self._times[after - 1], self._times[after]
+        old, new = self._values[after - 1], self._values[after]
+        if self._apart(old, new):
+            return old if time < end else new
+        return self._interpolate(old, new, (time - start) / (end - start))

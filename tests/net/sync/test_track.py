@@ -5,6 +5,7 @@ from itertools import pairwise, permutations
 import pytest
 
 from net.sync.playback import HORIZON, Playback
+from net.sync.snapshots import SnapshotBuffer
 from net.sync.track import BRIDGE, LIMIT, Track
 
 INTERVAL = 0.05
@@ -214,3 +215,32 @@ def test_on_a_real_playback_the_value_is_the_truth_at_the_time_that_is_shown() -
         playback.advance(now)
         if now > 1.0:
             assert track.sample() == pytest.approx(2.0 * playback.time)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_at_any_time_it_says_what_a_buffer_without_delay_would(seed: int) -> None:
+    """Two clocks may play one track: asking for a time guesses nothing, and leaves alone what the playback shows."""
+    playback, track = make()
+    alone: Track[float] = Track(playback, lerp)
+    buffer: SnapshotBuffer[float] = SnapshotBuffer(lerp, delay=0.0)
+    dice = random.Random(seed)
+    assert track.at(0.0) is track.latest() is None
+    for i in range(2, 30):
+        time, value = (i + dice.choice((-2, -1, 0, 0, 1))) * INTERVAL, dice.uniform(-9, 9)
+        for snapshots in (track, alone, buffer):
+            snapshots.push(time, value)
+        if len(track) > 1:
+            for asked in (-1.0, time, *(dice.uniform(0.0, 32 * INTERVAL) for _ in range(20)), 99.0):
+                assert track.at(asked) == buffer.sample(asked)
+        assert track.latest() == buffer.latest()
+        assert show(playback, track, i * INTERVAL) == alone.sample()
+
+
+def test_at_any_time_nobody_glides_over_a_jump_and_who_rests_is_where_he_was() -> None:
+    _, track = make(apart=lambda a, b: abs(a - b) > 3)
+    track.push(0.0, 1.0)
+    track.push(1.0, 20.0)
+    assert [track.at(time) for time in (0.99, 1.0)] == [1.0, 20.0]
+    for i in range(20, 200):
+        track.hold(i * INTERVAL)
+    assert [track.at(time) for time in (1.0, 5.0, 9.0)] == [20.0] * 3
