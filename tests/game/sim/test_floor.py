@@ -1,5 +1,7 @@
 """Floor: walls are found where they are. That steps end where they must is tested with the movement."""
 
+import pytest
+
 from game.sim.arena import CROSSFIRE, Arena, Block
 from game.sim.constants import AVATAR_RADIUS
 from game.sim.floor import floor
@@ -11,6 +13,15 @@ def test_only_the_walls_in_a_cell_are_near():
     assert found.near(700, 700) == (east,)
     assert found.near(-1100, -3500) == (north,)
     assert found.near(100, 100) == found.near(-100, 1900) == ()
+
+
+@pytest.mark.parametrize("low", range(-514, -508))
+@pytest.mark.parametrize("high", range(510, 516))
+def test_every_place_in_a_wall_finds_it_wherever_cells_begin(low: int, high: int):
+    wall = (low, low, high, high)
+    found = floor(3000, 3000, (wall,))
+    for near_edge in (*range(low + 1, -500), *range(500, high)):
+        assert found.near(near_edge, 0) == found.near(0, near_edge) == (wall,)
 
 
 def test_a_wall_that_a_face_lies_in_is_near_too_and_in_order():
