@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from game.binary import AVATAR, LINK, PLAYER, SCHEMA, unpack_own
 from game.session.ghost import Pose
@@ -15,10 +14,11 @@ from game.sim.state import Avatar
 from game.wire import DEFAULT_COLORS, Person, clean_color, clean_name
 from net.envelope import WireError
 from net.replication import Archetype, Mirror, Update
+from net.replication.world import NO_SLOTS, Slots
 
 SLOTS: Final = 4096
 """entities that a room may have"""
-_NONE: Final = np.zeros(0, np.int32)
+
 _ARCHETYPES: Final[dict[str, Archetype]] = {AVATAR: lambda entity: {}}
 
 
@@ -43,7 +43,7 @@ class Mirrored:
     def __init__(self) -> None:
         self._mirror = Mirror(SCHEMA, _ARCHETYPES, slots=SLOTS)
         self._names: dict[int, str] = {}
-        self._moved = _NONE
+        self._moved = NO_SLOTS
         self.people: dict[str, Person] = {}
         """who is here, by peerId; another object whenever anything in it changes"""
 
@@ -68,7 +68,7 @@ class Mirrored:
         for entity in update.spawned:
             self._names[entity] = self._name(entity)
         self._meet(update, news.gone)
-        self._moved = _both(update, AVATAR)
+        self._moved = _told(update, AVATAR)
         return news
 
     def _name(self, entity: int) -> str:
@@ -77,11 +77,11 @@ class Mirrored:
 
     def _meet(self, update: Update, gone: list[str]) -> None:
         mirror = self._mirror
-        slots = np.union1d(_both(update, PLAYER), _both(update, LINK))
+        slots = _told(update, PLAYER, LINK)
         if not (gone or len(slots)):
             return
         people = {name: person for name, person in self.people.items() if name not in gone}
-        for entity in mirror.ids[slots].tolist():
+        for entity in mirror.ids[np.unique(slots)].tolist():
             if mirror.has(entity, PLAYER):
                 name, color, away = (mirror.get(entity, PLAYER, key) for key in ("name", "color", "away"))
                 people[self._names[entity]] = Person(
@@ -100,6 +100,7 @@ class Mirrored:
         return dict(zip(peers, map(Pose, *fields), strict=True))
 
 
-def _both(update: Update, component: str) -> NDArray[np.int32]:
-    """The slots whose component came or changed."""
-    return np.concatenate([update.added.get(component, _NONE), update.changed.get(component, _NONE)])
+def _told(update: Update, *components: str) -> Slots:
+    """The slots of which one of the components came or changed, more than once if several did."""
+    told = [news[name] for news in (update.added, update.changed) for name in components if name in news]
+    return np.concatenate(told) if told else NO_SLOTS

@@ -99,6 +99,12 @@ def _places(width: int) -> Codes:
     return np.arange(width - 1, -1, -1, dtype=np.int64)
 
 
+@cache
+def _weights(width: int) -> Codes:
+    """What each bit of a number counts, the highest first."""
+    return 1 << _places(width)
+
+
 class BitReader:
     """Takes them off again. Raises WireError where the bits end too early."""
 
@@ -154,7 +160,7 @@ class BitReader:
             return np.array(self.few_numbers(count, width), np.int64)
         bits = self._array()[self._at : self._at + count * width].reshape(count, width)
         self._at += count * width
-        values: Codes = bits @ (1 << _places(width))
+        values: Codes = bits @ _weights(width)
         return values
 
     def unary(self, count: int, most: int) -> Codes:
@@ -190,7 +196,7 @@ class BitReader:
         window = min(self._end, at + count * (most + 1))
         parts = self._text[at:window].split("1", count)
         del parts[count:]
-        values = [len(part) for part in parts]
+        values = list(map(len, parts))
         self._at = at + sum(values) + count
         if self._at > window or max(values) > most:
             raise WireError(_NO_UNARY)

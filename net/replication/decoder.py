@@ -198,8 +198,8 @@ def _read_changed(reader: BitReader, table: Table, change: TableChange) -> None:
             if many > count:
                 raise WireError("a frame changes more fields than rows")
             which = _ascending(read_rice(reader, many, count.bit_length()), count)
-            differences[number, which] = read_rice(reader, many, width)
-            told[number, which] = True
+            differences[number][which] = read_rice(reader, many, width)
+            told[number][which] = True
         else:
             differences[number] = read_rice(reader, count, width)
             told[number] = True
@@ -268,11 +268,12 @@ def read_slots(reader: BitReader, capacity: int) -> Slots:
 
 def _ascending(left_out: Codes, end: int) -> Codes:
     """Numbers from their gaps. WireError unless all are below `end`."""
-    if len(left_out) and int(left_out.max()) < end:
-        numbers: Codes = np.cumsum(left_out + 1) - 1
-        if numbers[-1] < end:
-            return numbers
-    raise WireError("a frame names something beyond the end")
+    # Gaps are blocks of SLOT_BITS at most, so below 2^25 each, and no frame has so many that their sum were too large.
+    numbers: Codes = left_out.cumsum()
+    numbers += np.arange(len(numbers))
+    if numbers[-1] >= end:
+        raise WireError("a frame names something beyond the end")
+    return numbers
 
 
 def _bounded(count: int, reader: BitReader) -> int:

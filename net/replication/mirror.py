@@ -118,7 +118,8 @@ class Mirror:
             leave, changes = read_body(BitReader(body), world)
         gone = world.ids[leave]
         ids = changes[0].ids()
-        known = (known + digest(ids) - digest(gone)) & 0xFFFFFFFF
+        if len(ids) or len(gone):
+            known = (known + digest(ids) - digest(gone)) & 0xFFFFFFFF
         if check_of(start, body_check(body, known)) != check:
             raise WireError("a frame's check does not fit what is known here")
         self._digest = known  # from here on nothing fails
@@ -144,7 +145,7 @@ class Mirror:
                 (update.added, change.added),
                 (update.changed, change.changed),
             ):
-                shown = slots[self._shown[slots]]
+                shown = slots[self._shown[slots]] if len(slots) else slots
                 if len(shown):
                     into[table.component.name] = shown
         return update
@@ -274,7 +275,7 @@ class Mirror:
         """[slots] what a field holds there."""
         table = self._world.table(component)
         number = table.component.index(field)
-        return table.component.shapes[number].values(table.codes[number, slots])
+        return table.component.shapes[number].values(table.codes[number].take(slots))
 
     def owner_of(self, entity: int) -> int:
         """The connection that owns it, 0 for nobody."""
