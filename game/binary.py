@@ -6,13 +6,18 @@ Text does all the rest (game.wire). docs/protocol.md draws the layouts.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from game.sim.command import Command
 from game.sim.constants import MAX_COMMAND_TICKS, UNIT
 from game.sim.crowd import OWN
-from game.sim.grid import direction
+from game.sim.grid import LONGEST, direction
 from game.sim.state import Avatar
+from game.sim.walls import Integers
 from game.wire import MAX_PEER_ID, MAX_RTT_MS, NAME_LIMIT
 from net.envelope import WireError
 from net.replication import Angle, Bool, Component, Fixed, Int, Schema, Text
@@ -49,6 +54,9 @@ COMMAND: Final = 0x49
 """the first byte of a command"""
 _COMMAND: Final = struct.Struct("<BIbbHB")
 _JUMP, _DASH, _FIRE, _TICKS, _UNUSED = 1, 2, 4, 3, 0xC0
+_ROWS: Final = np.dtype([("kind", "u1"), ("seq", "<u4"), ("dx", "i1"), ("dz", "i1"), ("yaw", "<u2"), ("bits", "u1")])
+"""many commands"""
+_NONE: Final = bytes(_COMMAND.size)
 SEQ_LIMIT: Final = 2**32 - 1
 
 
@@ -69,6 +77,28 @@ def unpack_command(data: bytes) -> tuple[int, Command]:
         raise WireError("this is no command")
     dx, dz = direction(dx, dz)
     return seq, Command(dx, dz, yaw, bits & _JUMP != 0, bits & _DASH != 0, bits & _FIRE != 0, ticks)
+
+
+def unpack_commands(messages: Sequence[bytes]) -> tuple[Integers, Integers, NDArray[np.bool_]]:
+    """Many commands at once: seqs [n], columns [5, n] as `Moves` has them, and which are plain [n].
+
+    Plain is a command of one tick with nothing to correct. The others' seqs and columns mean nothing.
+    """
+    size = _COMMAND.size
+    rows = np.frombuffer(b"".join([data if len(data) == size else _NONE for data in messages]), _ROWS)
+    bits = rows["bits"]
+    columns = np.empty((5, len(rows)), np.int64)
+    columns[0], columns[1], columns[2] = rows["dx"], rows["dz"], rows["yaw"]
+    columns[3] = bits & _JUMP
+    columns[4] = bits & _DASH
+    columns[4] >>= 1
+    seqs = rows["seq"].astype(np.int64)
+    squares = columns[0:2] * columns[0:2]
+    plain = squares[0] + squares[1] <= LONGEST
+    plain &= bits < 1 << _TICKS
+    plain &= rows["kind"] == COMMAND
+    plain &= seqs > 0
+    return seqs, columns, plain
 
 
 def unpack_own(data: bytes) -> Avatar:

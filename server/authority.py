@@ -22,14 +22,11 @@ from server.log import Log
 from server.room import CAPACITY, Closing, Room
 from server.room_path import room_of
 from server.script import encode
-from server.seats import Seat
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 MAX_SIZE: Final = 16_384
 """bytes of one message: the longest honest one, a profile, is far below"""
-WAITING: Final = 480
-"""binary messages of one connection that wait for a tick: no honest one has as many to say after a stall"""
 _FLOOD: Final = ("rate", "you send too many messages", "flood")
 MAX_ROOMS: Final = 200
 MAX_PER_ADDRESS: Final = CAPACITY
@@ -41,7 +38,7 @@ POSITIONS_EVERY: Final = TICK_RATE
 class _Link:
     """One connection, and once it has said a valid envelope, the player that it speaks for."""
 
-    __slots__ = ("connection", "guard", "peer_id", "room_name", "seat", "token", "waiting")
+    __slots__ = ("connection", "guard", "inbox", "peer_id", "room_name", "slot", "spoke_in", "token")
 
     def __init__(self, connection: Connection, room_name: str) -> None:
         self.connection = connection
@@ -51,10 +48,20 @@ class _Link:
         """the secret in its greeting, if it greeted with one"""
         self.peer_id: str | None = None
         """None before the first valid envelope, and again once the player has left"""
-        self.seat: Seat | None = None
-        """where its commands go, of a player who is here"""
-        self.waiting = 0
-        """commands of its that wait for the tick"""
+        self.inbox: _Inbox | None = None
+        """where its binary messages go, of a player who is here"""
+        self.slot = 0
+        """whose avatar's is his, in his room"""
+        self.spoke_in = -1
+        """the tick before which its last binary message came"""
+
+
+class _Inbox:
+    """What a room's players have said in binary since its last tick."""
+
+    def __init__(self) -> None:
+        self.links: list[_Link] = []
+        self.messages: list[bytes] = []
 
 
 class Authority:
@@ -82,11 +89,12 @@ class Authority:
         self._max_rooms = max_rooms
         self._log_positions = log_positions
         self._ticks = 0
-        self._commands: list[tuple[_Link, bytes]] = []
         self._links: dict[Connection, _Link] = {}
         self._addresses = Addresses(max_per_address)
         self.rooms: dict[str, Room] = {}
         """by name, none of them empty"""
+        self._inboxes: dict[str, _Inbox] = {}
+        """of the same rooms"""
 
     # -- Handler
 
@@ -99,9 +107,12 @@ class Authority:
     def received(self, connection: Connection, message: bytes, binary: bool) -> None:
         """One frame: through the guard, out of its envelope, to the room."""
         link = self._links[connection]
-        if binary and link.peer_id is not None and link.waiting < WAITING:
-            link.waiting += 1
-            self._commands.append((link, message))
+        inbox = link.inbox
+        # One a tick is what everybody may say, and nearly all that anybody says.
+        if binary and inbox is not None and link.spoke_in != self._ticks:
+            link.spoke_in = self._ticks
+            inbox.links.append(link)
+            inbox.messages.append(message)
             return
         now = self._clock.now()
         verdict = link.guard.message(now, silent=link.peer_id is None)
@@ -109,8 +120,11 @@ class Authority:
             self._complain(link, verdict, *_FLOOD)
             return
         if binary:
-            if link.peer_id is None:
+            if inbox is None:
                 self._malformed(link, now)
+            else:
+                inbox.links.append(link)
+                inbox.messages.append(message)
             return
         try:
             envelope = decode_raw(message)
@@ -145,9 +159,9 @@ class Authority:
 
     def tick(self, now: float) -> None:
         """Run one step of every room. A room that fails is closed with all its connections; the others go on."""
-        self._take_commands(now)
         for name, room in list(self.rooms.items()):
             try:
+                self._hear(room, self._inboxes[name], now)
                 room.tick(now)
             except Exception:
                 _LOGGER.exception("room %s failed", name)
@@ -156,19 +170,21 @@ class Authority:
         if self._log_positions and self._ticks % POSITIONS_EVERY == 0:
             self._tell_positions()
 
-    def _take_commands(self, now: float) -> None:
-        """Everybody's binary messages, in their order: all at once, so that caches stay warm."""
-        commands, self._commands = self._commands, []
-        for link, message in commands:
-            link.waiting = 0
-            if link.seat is None:
-                continue
-            verdict = link.guard.message(now)
-            if verdict is not Verdict.PASS:
-                self._complain(link, verdict, *_FLOOD)
+    def _hear(self, room: Room, inbox: _Inbox, now: float) -> None:
+        """What a room's players have said in binary, in their order."""
+        if not inbox.links:
+            return
+        links, messages = inbox.links, inbox.messages
+        inbox.links, inbox.messages = [], []
+        if any(link.inbox is not inbox for link in links):  # has left since
+            here = [(link, data) for link, data in zip(links, messages, strict=True) if link.inbox is inbox]
+            links, messages = [link for link, _ in here], [data for _, data in here]
+        for index in room.hear_all([link.slot for link in links], messages, now):
+            link = links[index]
+            if link.inbox is None:
                 continue
             try:
-                link.seat.take(message)
+                room.hear(link.slot, messages[index])
             except WireError as error:
                 self._malformed(link, now, str(error))
             except Exception:
@@ -184,10 +200,10 @@ class Authority:
             self._log("world", room=name, tick=room.crowd.tick, players=players)
 
     def _abandon(self, name: str) -> None:
-        del self.rooms[name]
+        del self.rooms[name], self._inboxes[name]
         for link in list(self._links.values()):
             if link.room_name == name and link.peer_id is not None:
-                link.peer_id = link.seat = None
+                link.peer_id = link.inbox = None
                 link.connection.close(1011, "internal error")
 
     # -- who is who
@@ -211,13 +227,14 @@ class Authority:
             closing = Closing(4001, "id taken")
         else:
             room = Room(world_rate=self._world_rate, bots=self._bots) if room is None else room
-            closing = room.join(peer_id, send, message if isinstance(message, Hello) else None)
+            closing = room.join(peer_id, link.connection, message if isinstance(message, Hello) else None)
         if closing is not None:
             self._refuse(link, closing, peer=peer_id[:MAX_PEER_ID])
             return False
         assert room is not None
         self.rooms[link.room_name] = room
-        link.peer_id, link.seat = peer_id, room.seat(peer_id)
+        link.peer_id, link.slot = peer_id, room.slot(peer_id)
+        link.inbox = self._inboxes.setdefault(link.room_name, _Inbox())
         self._log("join", room=link.room_name, peer=peer_id, name=room.person(peer_id).name, players=len(room))
         return True
 
@@ -230,14 +247,14 @@ class Authority:
                 self._dismiss(link, Closing(4003, "you came back on another connection"))
 
     def _leave(self, link: _Link, why: Closing) -> None:
-        peer_id, link.peer_id, link.seat = link.peer_id, None, None
+        peer_id, link.peer_id, link.inbox = link.peer_id, None, None
         if peer_id is None:
             return
         room = self.rooms[link.room_name]
         name = room.person(peer_id).name
         room.leave(peer_id)
         if not len(room):
-            del self.rooms[link.room_name]
+            del self.rooms[link.room_name], self._inboxes[link.room_name]
         self._log(
             "leave",
             room=link.room_name,

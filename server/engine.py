@@ -44,15 +44,16 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
 def text_frame(text: bytes) -> Frame:
     """A text frame. `text` is UTF-8."""
-    return Frame(text, False, _header(0x81, len(text)) + text)
+    return Frame(text, False, header(0x81, len(text)) + text)
 
 
 def binary_frame(data: bytes) -> Frame:
     """A binary frame."""
-    return Frame(data, True, _header(0x82, len(data)) + data)
+    return Frame(data, True, header(0x82, len(data)) + data)
 
 
-def _header(first: int, size: int) -> bytes:
+def header(first: int, size: int) -> bytes:
+    """What stands before a payload of `size` bytes; `first` is the header's first byte."""
     if size < 126:
         return bytes((first, size))
     if size < 65_536:

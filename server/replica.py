@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import numpy as np
@@ -13,7 +13,6 @@ from game.sim.constants import UNIT
 from game.sim.crowd import Crowd
 from game.wire import Person
 from net.replication import Authority
-from server.engine import Frame, binary_frame
 
 _MIDDLE: Final = REACH * UNIT // GHOST_STEP
 _HALF: Final = GHOST_STEP // 2
@@ -59,19 +58,18 @@ class Replica:
             put = authority.set if authority.has(entity, LINK) else authority.add
             put(entity, LINK, rtt=round(person.rtt_ms))
 
-    def listen(self, number: int, send: Callable[[Frame], None]) -> None:
+    def listen(self, number: int, send: Callable[[bytes], None]) -> None:
         """Send binary frames from now on. His greeting was found to be right."""
-        self._authority.attach(number, lambda data: send(binary_frame(data)))
+        self._authority.attach(number, send)
         self._authority.greet(number, SCHEMA.greeting())
 
     def resync(self, number: int) -> None:
         """Tell him everything anew."""
         self._authority.resync(number)
 
-    def acknowledge(self, number: int, own: bytes, seq: int) -> None:
-        """What his next frame says to him alone: his avatar (`Crowd.packed`) as it is after his command `seq`."""
-        self._authority.tell(number, own)
-        self._authority.acknowledge(number, seq)
+    def tell(self, news: Iterable[tuple[int, bytes, int]]) -> None:
+        """What next frames say to one receiver alone: (number, his avatar as in `Crowd.packed`, his last command)."""
+        self._authority.tell_all(news)
 
     def sample(self, crowd: Crowd) -> None:
         """Send what is new in the avatars, slot by slot."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
+import numpy as np
 
-from game.binary import SCHEMA
+from game.binary import SCHEMA, unpack_command, unpack_commands
 from game.sim.arena import CROSSFIRE, Arena
+from game.sim.batch import Moves
+from game.sim.bot import bot_command
 from game.sim.constants import TICK_MS, TICK_RATE
 from game.sim.crowd import Crowd
 from game.sim.state import Avatar
@@ -36,15 +39,19 @@ from game.wire import (
     unpack_input,
 )
 from net.envelope import encode as encode_envelope
+from net.sync.input_table import InputTable
 from server.engine import text_frame
 from server.replica import Replica
 from server.script import STATE_TICKS, Script, Send, encode
-from server.seats import BotSeat, Inputs, Seat, commands_at_once
+from server.seats import NOBODY, Inputs, Recipient, Seat, commands_at_once
 
 CAPACITY: Final = 256
 """players in one room"""
 EMOTE_EVERY: Final = 0.4
 """seconds that one player has to wait between two emotes: less than clients wait, for networks bunch what they carry"""
+
+MANY: Final = 24
+"""commands in one tick from which on it pays to look at all of them at once"""
 
 
 class Closing(msgspec.Struct, frozen=True):
@@ -76,21 +83,25 @@ class Room:
             raise ValueError(f"a world rate lies above 0 and up to {TICK_RATE} a second, not at {world_rate}")
         self.arena = arena
         self.crowd = Crowd(arena, CAPACITY)
-        self._inputs = inputs
+        self._inputs = InputTable(CAPACITY, inputs)
+        self._moves: Moves | None = None
         self._world_rate = world_rate
         self._replica = Replica(CAPACITY, world_rate)
         self._numbers = itertools.count(1)
         self._ticked_at = math.nan
         self._players: dict[str, Seat] = {}
+        self._bots: list[int] = []
+        """their slots"""
         self._script = Script()
         for turn in range(1, min(bots, CAPACITY // 2) + 1):
             peer_id = f"bot-{turn}"
             slot = self._replica.enter(peer_id, 0)
-            self._seat(peer_id, BotSeat(slot, Person(f"Bot {turn}", self._free_color(slot)), inputs()))
+            self._seat(peer_id, Seat(slot, 0, NOBODY, Person(f"Bot {turn}", self._free_color(slot))))
+            self._bots.append(slot)
 
     def __len__(self) -> int:
         """People: bots don't count, for nobody plays where only bots are."""
-        return sum(not isinstance(player, BotSeat) for player in self._players.values())
+        return len(self._players) - len(self._bots)
 
     def __contains__(self, peer_id: str) -> bool:
         return peer_id in self._players
@@ -99,9 +110,9 @@ class Room:
         """Who that player is. Raises KeyError for somebody who is not here."""
         return self._players[peer_id].person
 
-    def seat(self, peer_id: str) -> Seat:
-        """That player's seat. Raises KeyError for somebody who is not here."""
-        return self._players[peer_id]
+    def slot(self, peer_id: str) -> int:
+        """Where that player's avatar is. Raises KeyError for somebody who is not here."""
+        return self._players[peer_id].slot
 
     def avatars(self) -> dict[str, Avatar]:
         """Every player's avatar."""
@@ -110,28 +121,29 @@ class Room:
 
     # -- coming and going
 
-    def join(self, peer_id: str, send: Send, hello: Hello | None = None) -> Closing | None:
+    def join(self, peer_id: str, recipient: Recipient, hello: Hello | None = None) -> Closing | None:
         """Seat a new player, in the lowest free slot. Whoever has no `hello` to say speaks the plain protocol.
 
         Refused, with a Closing to act on, are another protocol, another replication schema, and whoever finds the room
         full. `peer_id` must not be here already.
         """
-        if hello is not None and (closing := _refusal(hello, send)) is not None:
+        if hello is not None and (closing := _refusal(hello, recipient.send)) is not None:
             return closing
         if len(self._players) >= CAPACITY:
-            send(encode(Error("room_full", f"this room holds {CAPACITY} players")))
+            recipient.send(encode(Error("room_full", f"this room holds {CAPACITY} players")))
             return Closing(4013, "room full")
         number = next(self._numbers)
         slot = self._replica.enter(peer_id, number)
-        player = Seat(slot, number, send, Person(clean_name(peer_id), self._free_color(slot)), self._inputs())
+        player = Seat(slot, number, recipient, Person(clean_name(peer_id), self._free_color(slot)))
         self._seat(peer_id, player)
-        self._script.listen(peer_id, send)
+        self._script.listen(peer_id, recipient.send)
         if hello is not None:
             self._greet(peer_id, player, hello)
         return None
 
     def _seat(self, peer_id: str, player: Seat) -> None:
         self.crowd.spawn(player.slot)
+        self._inputs.enter(player.slot)
         self._players[peer_id] = player
         self._introduce(peer_id, player, player.person)
 
@@ -140,6 +152,7 @@ class Room:
         player = self._players.pop(peer_id, None)
         if player is not None:
             self.crowd.remove(player.slot)
+            self._inputs.leave(player.slot)
             self._replica.leave(player.slot)
             self._script.leave(peer_id)
 
@@ -154,7 +167,7 @@ class Room:
         match message:
             case Input():
                 command = unpack_input(message)
-                player.inputs.push(message.seq, command, command.ticks)
+                self._inputs.buffer(player.slot).push(message.seq, command, command.ticks)
             case ClockSample():
                 if not math.isnan(self._ticked_at):
                     player.send(encode(ClockSample(message.id, message.client_ms, self._time_ms(now))))
@@ -172,6 +185,28 @@ class Room:
                 return Closing(1000, "bye")
         return None
 
+    def hear(self, slot: int, message: bytes) -> None:
+        """Take in one binary message of the player in that slot: a command. Raises WireError for another one."""
+        seq, command = unpack_command(message)
+        self._inputs.buffer(slot).push(seq, command, command.ticks)
+
+    def hear_all(self, slots: list[int], messages: list[bytes], now: float) -> Iterable[int]:
+        """Take in what plain binary messages there are among many, to be done by the `tick` that follows at `now`.
+
+        `slots` says whose they are. Returns the indices of the others, which `hear` wants in their order.
+        """
+        if len(messages) < MANY or not self.crowd.batched:
+            return range(len(messages))
+        seqs, columns, plain = unpack_commands(messages)
+        owners = np.array(slots, np.intp)
+        taken = self._inputs.take_at_once(now, owners, seqs, plain)
+        if taken.all():
+            self._moves = Moves(owners, columns)
+            return ()
+        self._moves = Moves(owners[taken], columns[:, taken])
+        rest: list[int] = np.flatnonzero(~taken).tolist()
+        return rest
+
     def _pass_on(self, peer_id: str, player: Seat, message: Event, now: float) -> None:
         """Emotes go to everybody else, under their sender's id; other events are no business of this game."""
         index = emote_of(message)
@@ -188,7 +223,7 @@ class Room:
         if hello.schema is not None and not player.binary:
             player.binary = True
             self._script.unlisten(peer_id)
-            self._replica.listen(player.number, player.send)
+            self._replica.listen(player.number, player.recipient.send_bytes)
         welcome = Welcome(
             PROTOCOL, peer_id, self.arena.name, self.crowd.tick, TICK_RATE, self._world_rate, binary=player.binary
         )
@@ -228,12 +263,9 @@ class Room:
 
     def tick(self, now: float) -> None:
         """Run one step of the world, and send what is due after it."""
-        bots = [player for player in self._players.values() if isinstance(player, BotSeat)]
-        if bots:
-            avatars = self.crowd.world().avatars
-            for bot in bots:
-                bot.play(avatars[bot.slot], self.crowd.tick + 1, self.arena)
-        self.crowd.advance({player.slot: player.inputs.take(now) for player in self._players.values()})
+        self._play_bots()
+        moves, self._moves = self._moves, None
+        self.crowd.advance(self._inputs.take(now), moves)
         self._ticked_at = now
         tick = self.crowd.tick
         self._script.send_roster(now)
@@ -243,19 +275,27 @@ class Room:
         if tick % STATE_TICKS == 0:
             self._script.send_states(tick, self._own)
 
+    def _play_bots(self) -> None:
+        """Queue what the bots want in the tick that comes."""
+        if self._bots:
+            avatars, tick = self.crowd.world().avatars, self.crowd.tick + 1
+            for slot in self._bots:
+                self._inputs.buffer(slot).push(tick, bot_command(avatars[slot], tick, slot + 1, self.arena), 1)
+
     def _send_frames(self) -> None:
         """To everybody who takes binary frames: the world, his own avatar, and his newest command."""
         if not self._replica.heard:
             return
         own = dict(zip(self.crowd.slots, self.crowd.packed(), strict=True))
-        for player in self._players.values():
-            if player.binary:
-                self._replica.acknowledge(player.number, own[player.slot], player.inputs.last_seq)
+        seqs = self._inputs.last_seqs()
+        self._replica.tell(
+            [(player.number, own[player.slot], seqs[player.slot]) for player in self._players.values() if player.binary]
+        )
         self._replica.sample(self.crowd)
 
     def _own(self, peer_id: str) -> tuple[Avatar, int]:
         player = self._players[peer_id]
-        return self.crowd.avatar(player.slot), player.inputs.last_seq
+        return self.crowd.avatar(player.slot), self._inputs.buffer(player.slot).last_seq
 
 
 def _refusal(hello: Hello, send: Send) -> Closing | None:

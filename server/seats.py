@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Final, Protocol
 
-from game.binary import unpack_command
-from game.sim.arena import Arena
-from game.sim.bot import bot_command
 from game.sim.command import Command
 from game.sim.constants import TICK_RATE
-from game.sim.state import Avatar
 from game.wire import PENDING_LIMIT, Person
 from net.sync.inputs import InputBuffer
 from server.engine import Frame
-from server.script import Send
 
 Inputs = InputBuffer[Command]
 
@@ -26,40 +22,46 @@ def commands_at_once() -> Inputs:
     return InputBuffer(rate=TICK_RATE, bank=PENDING_LIMIT, limit=PENDING_LIMIT)
 
 
+class Recipient(Protocol):
+    """Who is sent what one player is told."""
+
+    def send(self, frame: Frame) -> None:
+        """Take a frame that was encoded before."""
+        ...
+
+    def send_bytes(self, data: bytes) -> None:
+        """Take one binary frame."""
+        ...
+
+
 class Seat:
     """One player."""
 
-    __slots__ = ("binary", "emote_at", "inputs", "number", "person", "send", "slot")
+    __slots__ = ("binary", "emote_at", "number", "person", "recipient", "slot")
 
-    def __init__(self, slot: int, number: int, send: Send, person: Person, inputs: Inputs) -> None:
+    def __init__(self, slot: int, number: int, recipient: Recipient, person: Person) -> None:
         self.slot = slot
         self.number = number
         """names the connection; 0 if there is none"""
         self.binary = False
         """takes binary frames instead of `state`, `world` and `roster`"""
-        self.send = send
+        self.recipient = recipient
         self.person = person
-        self.inputs = inputs
         self.emote_at = -math.inf
 
-    def take(self, data: bytes) -> None:
-        """Take in one binary message of his: a command. Raises WireError for another one."""
-        seq, command = unpack_command(data)
-        self.inputs.push(seq, command, command.ticks)
+    def send(self, frame: Frame) -> None:
+        """Tell him."""
+        self.recipient.send(frame)
 
 
-class BotSeat(Seat):
-    """A player who lives here: his commands take the way of everybody's."""
-
-    __slots__ = ()
-
-    def __init__(self, slot: int, person: Person, inputs: Inputs) -> None:
-        super().__init__(slot, 0, _to_nobody, person, inputs)
-
-    def play(self, avatar: Avatar, tick: int, arena: Arena) -> None:
-        """Queue what the bot wants in the tick that comes."""
-        self.inputs.push(tick, bot_command(avatar, tick, self.slot + 1, arena), 1)
-
-
-def _to_nobody(_: Frame) -> None:
+class _Nobody:
     """A bot reads nothing."""
+
+    def send(self, frame: Frame) -> None:
+        pass
+
+    def send_bytes(self, data: bytes) -> None:
+        pass
+
+
+NOBODY: Final = _Nobody()

@@ -21,7 +21,7 @@ try:
 except ImportError:  # built without a compiler
     from websockets.utils import apply_mask
 
-from server.engine import Frame, Handler, Http, Limits, binary_frame, text_frame
+from server.engine import Frame, Handler, Http, Limits, header, text_frame
 from server.flusher import Flusher
 from server.request_head import RequestHead
 
@@ -121,10 +121,7 @@ class WebSocketConnection(asyncio.Protocol):
     def send(self, frame: Frame) -> None:
         """Queue a frame that was encoded before. Nothing once closed."""
         if not self._closing:
-            pending = self._pending
-            if not pending:
-                self._flusher.add(self)
-            pending.append(frame.wire)
+            self._queue(frame.wire)
 
     def send_text(self, text: bytes) -> None:
         """Queue one text frame (UTF-8). Nothing once closed."""
@@ -132,7 +129,13 @@ class WebSocketConnection(asyncio.Protocol):
 
     def send_bytes(self, data: bytes) -> None:
         """Queue one binary frame. Nothing once closed."""
-        self.send(binary_frame(data))
+        if self._closing:
+            return
+        wire = header(0x82, len(data)) + data
+        if self._socket >= 0 and not self._pending:
+            self._write(wire)  # a crowd gets one a tick
+        else:
+            self._queue(wire)
 
     def buffered(self) -> int:
         """Bytes that the peer has not taken yet."""
@@ -414,11 +417,7 @@ class WebSocketConnection(asyncio.Protocol):
         """Write what this turn of the loop has brought."""
         transport, pending = self._transport, self._pending
         if pending and not self._lost:
-            data = pending[0] if len(pending) == 1 else b"".join(pending)
-            if self._socket >= 0:
-                data = self._write(data)
-            if data:
-                transport.write(data)
+            self._write(pending[0] if len(pending) == 1 else b"".join(pending))
         pending.clear()
         if self._eof_due and not transport.is_closing():
             self._eof_due = False
@@ -431,15 +430,18 @@ class WebSocketConnection(asyncio.Protocol):
             except OSError:  # the peer has reset the connection, and asyncio has not heard of it yet
                 transport.abort()
 
-    def _write(self, data: bytes) -> bytes:
-        """Write past the loop, which has nothing to write. Returns what is left for it."""
-        try:
-            data = data[os.write(self._socket, data) :]
-        except OSError:
-            pass  # it is full, or broken: the loop will see
-        if data:
+    def _write(self, data: bytes) -> None:
+        """Write at once: past the loop while that has nothing to do here."""
+        if self._socket >= 0:
+            try:
+                written = os.write(self._socket, data)
+            except OSError:  # full or broken, the loop will see
+                written = 0
+            if written == len(data):
+                return
+            data = data[written:]
             self.release()
-        return data
+        self._transport.write(data)
 
     # -- the end
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from game.sim.arena import Arena
-from game.sim.batch import Batch
+from game.sim.batch import Batch, Moves
 from game.sim.command import Command
 from game.sim.movement import move_avatar
 from game.sim.state import Avatar, World
@@ -113,11 +113,17 @@ class Crowd:
 
     # -- time
 
-    def advance(self, commands: Mapping[int, Sequence[Command]]) -> None:
-        """One tick. `commands` says by slot what its avatar does in it, as `step` takes it; other slots are ignored."""
+    def advance(self, commands: Mapping[int, Sequence[Command]], moves: Moves | None = None) -> None:
+        """One tick. `commands` says by slot what its avatar does in it, as `step` takes it; other slots are ignored.
+
+        While `batched`, avatars that `commands` says nothing about may make `moves`.
+        """
         self.tick += 1
         if self._batch is not None:
-            self._batch.advance(list(map(commands.get, self.slots, repeat(()))))
+            if moves is not None:
+                self._batch.move(self._index.searchsorted(moves.slots), moves.columns)
+            if commands:
+                self._batch.advance(list(map(commands.get, self.slots, repeat(()))))
             return
         avatars, arena = self._avatars, self.arena
         for slot, given in commands.items():

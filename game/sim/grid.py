@@ -7,7 +7,7 @@ from typing import Final
 
 from game.sim.constants import DIRECTION, TURN
 
-_LONGEST: Final = math.floor((DIRECTION + math.sqrt(0.5)) ** 2)
+LONGEST: Final = math.floor((DIRECTION + math.sqrt(0.5)) ** 2)
 """Squares up to this count as length 1: rounding a unit vector's two parts adds at most 0.71 step."""
 
 _QUARTER: Final = TURN // 4
@@ -21,12 +21,12 @@ def direction(dx: int, dz: int) -> tuple[int, int]:
     Doing it twice changes nothing, so a client that has done it predicts exactly what the server does.
     """
     square = dx * dx + dz * dz
-    if square <= _LONGEST:  # then neither part is above DIRECTION
+    if square <= LONGEST:  # then neither part is above DIRECTION
         return dx, dz
     dx = max(-DIRECTION, min(DIRECTION, dx))
     dz = max(-DIRECTION, min(DIRECTION, dz))
     square = dx * dx + dz * dz
-    if square <= _LONGEST:
+    if square <= LONGEST:
         return dx, dz
     length = math.isqrt(square * 4 * DIRECTION * DIRECTION)  # 2 * DIRECTION * |d|, rounded down
     scale = 2 * DIRECTION * DIRECTION

@@ -7,7 +7,7 @@ says what has changed since the one before it, and nothing is ever acknowledged 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from net.replication.audience import Audience
@@ -52,6 +52,9 @@ class _Receiver:
         self.standing = STRANGER
         self.acknowledged = self.told_acknowledged = 0
         self.private = self.told_private = b""
+
+
+_NOBODY: Final = _Receiver(lambda _: None)
 
 
 class Authority(Entities):
@@ -122,22 +125,28 @@ class Authority(Entities):
 
         A lower one than before changes nothing. ValueError for NUMBER_LIMIT and above.
         """
-        if seq >= NUMBER_LIMIT:
-            raise ValueError(f"{seq} is more than a command's number can be")
-        receiver = self._receivers.get(connection)
-        if receiver is not None:
-            receiver.acknowledged = max(receiver.acknowledged, seq)
+        receiver = self._receivers.get(connection, _NOBODY)
+        self.tell_all(((connection, receiver.private, seq),))
 
     def tell(self, connection: int, private: bytes) -> None:
         """Bytes for this connection alone, the state of its own avatar for example. They are sent when they change.
 
         ValueError above PRIVATE_LIMIT bytes.
         """
-        if len(private) > PRIVATE_LIMIT:
-            raise ValueError(f"{len(private)} bytes are more than a connection can be told in private")
-        receiver = self._receivers.get(connection)
-        if receiver is not None:
-            receiver.private = private
+        self.tell_all(((connection, private, 0),))
+
+    def tell_all(self, news: Iterable[tuple[int, bytes, int]]) -> None:
+        """`tell` and `acknowledge` for many: connection, private bytes, seq. Unknown connections are ignored."""
+        receivers = self._receivers
+        for connection, private, seq in news:
+            if len(private) > PRIVATE_LIMIT:
+                raise ValueError(f"{len(private)} bytes are more than a connection can be told in private")
+            if seq >= NUMBER_LIMIT:
+                raise ValueError(f"{seq} is more than a command's number can be")
+            receiver = receivers.get(connection)
+            if receiver is not None:
+                receiver.private = private
+                receiver.acknowledged = max(receiver.acknowledged, seq)
 
     def set_policy(self, policy: Policy | None) -> None:
         """From the next sample on, ask this function (connection, slot) who sees what; None: all see everything."""

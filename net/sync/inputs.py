@@ -60,7 +60,6 @@ class InputBuffer(Generic[C]):
     """
 
     __slots__ = (
-        "_bank",
         "_catch_up",
         "_depth",
         "_filling",
@@ -72,16 +71,17 @@ class InputBuffer(Generic[C]):
         "_longest",
         "_paced",
         "_queue",
-        "_rate",
         "_repeat",
         "_run",
         "_simple",
-        "_slack",
-        "_spent",
-        "_start",
+        "bank",
         "discarded",
         "last_seq",
+        "rate",
         "repeated",
+        "slack",
+        "spent",
+        "start",
         "waiting",
     )
 
@@ -103,9 +103,9 @@ class InputBuffer(Generic[C]):
             raise ValueError(f"repeat {repeat}, depth {depth} of {limit}, catch_up {catch_up}: no such policy")
         if read is Read.LATEST and (depth or catch_up is not None):
             raise ValueError("whoever reads the latest command alone keeps none and has nothing to catch up with")
-        self._rate = rate
-        self._slack = slack + _ROUNDING
-        self._bank = bank + _ROUNDING
+        self.rate = rate
+        self.slack = slack + _ROUNDING
+        self.bank = bank + _ROUNDING
         self._limit = limit
         self._longest = min(bank, limit)
         self._latest = read is Read.LATEST
@@ -116,8 +116,9 @@ class InputBuffer(Generic[C]):
         self._simple = not (repeat or self._paced)
         self._queue: deque[tuple[int, C, int]] = deque()
         self._highest = 0
-        self._start: float | None = None
-        self._spent = 0.0
+        self.start: float | None = None
+        """when the first `take` was"""
+        self.spent = 0.0
         """ticks taken, and credit lost above the bank: kept as a sum, so that rounding doesn't add up"""
         self._last: tuple[int, C, int] | None = None
         """what was taken last, for repetition"""
@@ -157,22 +158,32 @@ class InputBuffer(Generic[C]):
 
     def take(self, now: float) -> list[C]:
         """The commands to apply at `now` (seconds), in order. A `now` that goes back buys nothing."""
-        if self._start is None:
-            self._start = now
+        if self.start is None:
+            self.start = now
         if self._simple and not self._queue:
             return []  # credit is counted when it is asked for
-        credit = self._slack + (now - self._start) * self._rate - self._spent
-        if credit > self._bank:
-            self._spent += credit - self._bank
-            credit = self._bank
+        credit = self.slack + (now - self.start) * self.rate - self.spent
+        if credit > self.bank:
+            self.spent += credit - self.bank
+            credit = self.bank
         if self._simple:
             if self.waiting == 1 <= credit:  # nearly every call
                 self.last_seq, command, _ = self._queue.popleft()
                 self.waiting = 0
-                self._spent += 1
+                self.spent += 1
                 return [command]
             return self._take(credit, credit)
         return self._take_by_policy(credit)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether `start`, `spent` and `last_seq` say all there is: nothing waits, and no policy remembers anything."""
+        return self._simple and not self._queue
+
+    def settle(self, spent: float, last_seq: int) -> None:
+        """Commands up to `last_seq` were dealt with elsewhere, by the same rule, while it was `at_rest`."""
+        self.spent = spent
+        self._highest = self.last_seq = last_seq
 
     def _take(self, credit: float, pace: float) -> list[C]:
         """Commands in order while they are paid for, and while `pace` ticks are not yet used up."""
@@ -183,7 +194,7 @@ class InputBuffer(Generic[C]):
             seq, command, ticks = self._last
             credit -= ticks
             pace -= ticks
-            self._spent += ticks
+            self.spent += ticks
             self.waiting -= ticks
             self.last_seq = seq
             taken.append(command)
@@ -216,7 +227,7 @@ class InputBuffer(Generic[C]):
             _, command, ticks = self._last
             if self._run + ticks <= self._repeat and ticks <= credit:
                 self._run += ticks
-                self._spent += ticks
+                self.spent += ticks
                 self._lasting = ticks - 1
                 self.last_seq += 1
                 self.repeated += ticks

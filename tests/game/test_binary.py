@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from game.binary import COMMAND, SCHEMA, SEQ_LIMIT, pack_command, unpack_command, unpack_own
+from game.binary import COMMAND, SCHEMA, SEQ_LIMIT, pack_command, unpack_command, unpack_commands, unpack_own
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.constants import UNIT
@@ -39,6 +39,30 @@ def test_a_command_comes_back_to_the_bit(seq: int, command: Command):
     data = pack_command(seq, command)
     assert len(data) == 10
     assert unpack_command(data) == (seq, command)
+
+
+@given(
+    st.lists(
+        st.builds(pack_command, st.integers(1, SEQ_LIMIT), commands)
+        | st.binary(max_size=12)
+        | st.binary(min_size=9, max_size=9).map(lambda data: bytes([COMMAND]) + data),
+        max_size=8,
+    )
+)
+def test_many_commands_at_once_are_what_each_is_alone(messages: list[bytes]):
+    seqs, columns, plain = unpack_commands(messages)
+    assert len(seqs) == len(plain) == len(messages) == columns.shape[1]
+    for index, message in enumerate(messages):
+        try:
+            seq, command = unpack_command(message)
+        except WireError:
+            assert not plain[index]
+            continue
+        corrected = pack_command(seq, command) != message
+        assert plain[index] == (command.ticks == 1 and not corrected)
+        if plain[index]:
+            assert seqs[index] == seq
+            assert columns[:, index].tolist() == [command.dx, command.dz, command.yaw, command.jump, command.dash]
 
 
 @given(avatars)

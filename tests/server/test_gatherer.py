@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -276,7 +277,7 @@ def test_too_slow_a_reader_is_cut_here_too(engine: Engine):
             await asyncio.sleep(0)
         assert echo.codes == [1006]
         sockets[0].transport.resume_reading()
-        with pytest.raises(ConnectionClosed):
+        with contextlib.suppress(ConnectionClosed):
             while True:
                 await sockets[0].recv()
 

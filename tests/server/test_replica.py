@@ -28,12 +28,12 @@ class Peer:
         self.deaf = False
 
     def send(self, frame: Frame) -> None:
-        if frame.binary:
-            self.sizes.append(len(frame.payload))
-            if not self.deaf:
-                self.mirror.apply(frame.payload)
-        else:
-            self.text.append(json.loads(frame.payload)["data"])
+        self.text.append(json.loads(frame.payload)["data"])
+
+    def send_bytes(self, data: bytes) -> None:
+        self.sizes.append(len(data))
+        if not self.deaf:
+            self.mirror.apply(data)
 
     def said(self, kind: str) -> list[Any]:
         return [data for data in self.text if data["t"] == kind]
@@ -56,7 +56,7 @@ class Peer:
 def enter(room: Room, peer_id: str, *, binary: bool = True) -> Peer:
     peer = Peer()
     hello = Hello(protocol=1, name=peer_id.title(), schema=SCHEMA.greeting() if binary else None)
-    assert room.join(peer_id, peer.send, hello) is None
+    assert room.join(peer_id, peer, hello) is None
     return peer
 
 
@@ -64,8 +64,8 @@ def play(room: Room, ticks: int, *peers: str, start: int = 0) -> int:
     """Every player strolls by binary commands; the tick after."""
     for tick in range(start + 1, start + ticks + 1):
         for seed, peer_id in enumerate(peers):
-            room.seat(peer_id).take(
-                pack_command(tick, bot_command(room.avatars()[peer_id], tick, seed + 1, room.arena))
+            room.hear(
+                room.slot(peer_id), pack_command(tick, bot_command(room.avatars()[peer_id], tick, seed + 1, room.arena))
             )
         room.tick(tick / 60)
     return start + ticks
@@ -107,7 +107,7 @@ def test_the_own_avatar_comes_exactly_and_with_the_command_that_it_is_after():
     room = Room()
     ada = enter(room, "ada")
     for tick in range(1, 61):
-        room.seat("ada").take(pack_command(tick, Command(dx=90, dz=-90, yaw=1234, jump=tick == 9)))
+        room.hear(room.slot("ada"), pack_command(tick, Command(dx=90, dz=-90, yaw=1234, jump=tick == 9)))
         room.tick(tick / 60)
         if tick % 3 == 0:
             assert unpack_own(ada.mirror.private) == room.avatars()["ada"]
@@ -137,7 +137,7 @@ def test_the_own_avatar_comes_exactly_and_with_the_command_that_it_is_after():
 )
 def test_hs_another_schema_is_refused_with_the_first_difference(schema: Any, difference: str):
     room, peer = Room(), Peer()
-    closing = room.join("ada", peer.send, Hello(protocol=1, schema=schema))
+    closing = room.join("ada", peer, Hello(protocol=1, schema=schema))
     assert closing == Closing(4000, difference)
     assert peer.said("error") == [{"t": "error", "code": "schema", "message": difference}]
     assert len(room) == 0
@@ -203,7 +203,7 @@ def test_what_is_no_command_is_a_wire_error_and_changes_nothing():
     before = room.avatars()
     for data in (b"", b"\xa0", bytes(10), b"I" * 10_000):
         with pytest.raises(WireError):
-            room.seat("ada").take(data)
+            room.hear(room.slot("ada"), data)
     room.tick(1 / 60)
     assert room.avatars() == before
 
@@ -214,7 +214,7 @@ def test_a_room_at_rest_tells_the_time_and_little_else():
     ada, bob = enter(room, "ada"), enter(room, "bob")
     for tick in range(1, 61 * 60):
         for peer_id in ("ada", "bob"):
-            room.seat(peer_id).take(pack_command(tick, Command()))
+            room.hear(room.slot(peer_id), pack_command(tick, Command()))
         room.tick(tick / 60)
         if tick == 60:
             ada.sizes.clear()
@@ -229,10 +229,10 @@ def test_what_stops_is_said_to_have_stopped_at_once():
     room = Room()
     ada = enter(room, "ada")
     for tick in range(1, 31):
-        room.seat("ada").take(pack_command(tick, Command(dx=127)))
+        room.hear(room.slot("ada"), pack_command(tick, Command(dx=127)))
         room.tick(tick / 60)
     for tick in range(31, 61):
-        room.seat("ada").take(pack_command(tick, Command()))
+        room.hear(room.slot("ada"), pack_command(tick, Command()))
         room.tick(tick / 60)
     before = len(ada.sizes)
     moved = [a != b for a, b in itertools.pairwise(places_of(room, ada, 30))]

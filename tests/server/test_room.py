@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
+import random
 from typing import Any
 
+import msgspec
 import pytest
 
+from game.binary import pack_command
 from game.sim.arena import CROSSFIRE
 from game.sim.command import Command
 from game.sim.constants import RUN_SPEED
+from game.sim.crowd import BATCH_FROM
+from game.sim.grid import direction
 from game.sim.movement import move_avatar
 from game.sim.state import Avatar
 from game.wire import (
@@ -28,8 +34,9 @@ from game.wire import (
     pack_input,
     unpack_avatar,
 )
+from net.envelope import WireError
 from server.engine import Frame
-from server.room import CAPACITY, Closing, Room
+from server.room import CAPACITY, MANY, Closing, Room
 
 
 class Peer:
@@ -41,6 +48,9 @@ class Peer:
     def send(self, frame: Frame) -> None:
         self.frames.append(frame.payload)
 
+    def send_bytes(self, data: bytes) -> None:
+        raise AssertionError("nobody here takes binary frames")
+
     def said(self, kind: str) -> list[Any]:
         envelopes = [json.loads(frame) for frame in self.frames]
         assert all(envelope["from"] == "server" and set(envelope) == {"from", "data"} for envelope in envelopes)
@@ -49,7 +59,7 @@ class Peer:
 
 def enter(room: Room, peer_id: str, **hello: Any) -> Peer:
     peer = Peer()
-    assert room.join(peer_id, peer.send, Hello(protocol=1, **hello)) is None
+    assert room.join(peer_id, peer, Hello(protocol=1, **hello)) is None
     return peer
 
 
@@ -69,6 +79,51 @@ def distance(room: Room, peer_id: str) -> float:
     avatar = room.avatars()[peer_id]
     spawn = CROSSFIRE.spawns[0]
     return math.hypot(avatar.x - spawn[0], avatar.z - spawn[1]) / 1024
+
+
+# -- many at once
+
+
+@pytest.mark.parametrize("players", [MANY, BATCH_FROM, 90])
+def test_a_crowd_that_is_heard_at_once_plays_as_if_each_was_heard_alone(players: int):
+    """With commands that come late, twice, in bunches, lasting, or not at all; with text in between, and nonsense."""
+    chance = random.Random(players)
+    alone, together = Room(), Room()
+    for number in range(players):
+        for room in (alone, together):
+            enter(room, f"p{number}")
+    seqs = [0] * players
+    unheard = 0
+    for tick in range(1, 200):
+        said: list[tuple[int, bytes]] = []
+        for slot in range(players):
+            for _ in range(chance.choice([1] * 40 + [0, 0, 2, 5])):
+                seqs[slot] += chance.choice([1] * 30 + [0, 2])
+                wish = direction(chance.randrange(-127, 128), chance.randrange(-127, 128))
+                command = Command(*wish, tick % 65536, tick % 30 == 0, chance.random() < 0.02, False)
+                if chance.random() < 0.02:
+                    command = msgspec.structs.replace(command, ticks=3)
+                message = pack_command(max(1, seqs[slot]), command)
+                said.append((slot, message if chance.random() < 0.99 else message[:7]))
+        said = chance.sample(said, len(said)) if chance.random() < 0.2 else said
+        if chance.random() < 0.1:
+            seqs[3] += 1
+            for room in (alone, together):
+                room.receive("p3", Input(seqs[3], InputFields(1.0, 0.0), 1000 / 60), tick / 60)
+        for slot, message in said:
+            with contextlib.suppress(WireError):
+                alone.hear(slot, message)
+        for index in together.hear_all([slot for slot, _ in said], [message for _, message in said], tick / 60):
+            unheard += 1
+            with contextlib.suppress(WireError):
+                together.hear(*said[index])
+        alone.tick(tick / 60)
+        together.tick(tick / 60)
+        assert together.avatars() == alone.avatars()
+        assert together._inputs.last_seqs() == alone._inputs.last_seqs()
+    batched = players >= BATCH_FROM
+    assert together.crowd.batched is batched
+    assert (unheard < sum(seqs) / 2) is batched
 
 
 # -- time
@@ -268,18 +323,18 @@ def test_hello_is_answered_with_welcome_and_everybody_gets_the_roster_once():
 def test_another_protocol_is_refused_before_and_after_joining():
     room = Room()
     peer = Peer()
-    closing = room.join("ada", peer.send, Hello(protocol=2))
+    closing = room.join("ada", peer, Hello(protocol=2))
     assert closing == Closing(4000, "this server speaks protocol 1, you speak 2")
     assert [error["code"] for error in peer.said("error")] == ["version"]
     assert "ada" not in room
-    room.join("ada", peer.send)
+    room.join("ada", peer)
     assert room.receive("ada", Hello(protocol=0), 0.0) == Closing(4000, "this server speaks protocol 1, you speak 0")
 
 
 def test_as_04_a_peer_of_the_plain_protocol_is_named_by_its_id_and_gets_no_welcome():
     room = Room()
     peer = Peer()
-    assert room.join("b6c9-😀", peer.send) is None
+    assert room.join("b6c9-😀", peer) is None
     run(room, 3)
     assert peer.said("welcome") == []
     assert peer.said("roster")[0]["players"]["b6c9-😀"]["name"] == "b6c9-😀"
@@ -291,7 +346,7 @@ def test_a_player_beyond_the_capacity_is_refused_and_slots_are_filled_from_the_l
     for i in range(CAPACITY):
         enter(room, f"p{i}")
     peer = Peer()
-    assert room.join("late", peer.send) == Closing(4013, "room full")
+    assert room.join("late", peer) == Closing(4013, "room full")
     assert peer.said("error")[0]["code"] == "room_full"
     room.leave("p7")
     room.leave("p3")
@@ -415,8 +470,7 @@ def test_what_only_an_authority_says_means_nothing_from_a_player():
 def test_bots_live_in_a_room_and_count_as_nobody():
     room = Room(bots=3)
     assert len(room) == 0
-    heard: list[Any] = []
-    room.join("ann", lambda frame: heard.append(json.loads(frame.payload)["data"]), Hello(1, "Ann"))
+    ann = enter(room, "ann", name="Ann")
     before = room.avatars()
     for tick in range(1, 181):
         room.tick(tick / 60)
@@ -424,7 +478,7 @@ def test_bots_live_in_a_room_and_count_as_nobody():
     for peer_id, avatar in room.avatars().items():
         walked = math.hypot(avatar.x - before[peer_id].x, avatar.z - before[peer_id].z)
         assert (walked > 512) == (peer_id != "ann")
-    roster = [data for data in heard if data["t"] == "roster"][-1]
+    roster = ann.said("roster")[-1]
     assert {person["name"] for person in roster["players"].values()} == {"Ann", "Bot 1", "Bot 2", "Bot 3"}
     assert len({person["color"] for person in roster["players"].values()}) == 4
     room.leave("ann")

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from game.sim.arena import CROSSFIRE
+from game.sim.batch import Moves
 from game.sim.bot import bot_command
 from game.sim.checksum import checksum
 from game.sim.command import Command
@@ -165,6 +166,30 @@ def test_whatever_happens_it_is_a_step(data: st.DataObject, batch_from: int):
         both.advance(data.draw(st.dictionaries(slots, st.lists(any_command, max_size=3))))
         both.check()
     both.check_reads()
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 60), st.integers(0, 2**32), st.sampled_from([1.0, 0.9, 0.3]))
+def test_moves_are_commands_of_one_tick_in_any_order(count: int, seed: int, share: float):
+    """Some avatars make moves, some of the others have commands, and the rest stand still."""
+    both, random = Both(ALWAYS), Random(seed)
+    for slot in random.sample(range(256), count):
+        both.spawn(slot)
+    avatars = both.world.avatars
+    for tick in range(1, 25):
+        given, moves = {}, {}
+        for slot in random.sample(sorted(avatars), count):
+            command = bot_command(both.world.avatars[slot], tick, slot, CROSSFIRE)
+            if random.random() < share:
+                moves[slot] = command
+            elif random.random() < 0.7:
+                given[slot] = [command] * random.randrange(1, 3)
+        columns = [(c.dx, c.dz, c.yaw, c.jump, c.dash) for c in moves.values()]
+        both.crowd.advance(
+            given, Moves(np.array(list(moves), np.intp), np.array(columns, np.int64).reshape(len(moves), 5).T)
+        )
+        both.world, _ = step(both.world, given | {slot: [command] for slot, command in moves.items()}, CROSSFIRE)
+        both.check()
 
 
 def test_the_form_changes_late_on_the_way_down():
