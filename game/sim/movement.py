@@ -27,6 +27,8 @@ from game.sim.state import Avatar
 
 def move_avatar(avatar: Avatar, command: Command, arena: Arena) -> Avatar:
     """The avatar after the command's ticks. Avatars pass through each other, so no other avatar matters."""
+    if command.ticks == 1:  # nearly all, and setting up a loop is a sixth of the work
+        return move_tick(avatar, command, arena)
     for _ in range(command.ticks):
         avatar = move_tick(avatar, command, arena)
     return avatar
