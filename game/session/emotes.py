@@ -26,10 +26,9 @@ class Emotes:
         self._said[peer_id] = index, now
         return True
 
-    def text(self, peer_id: str, now: float) -> str:
-        """What that player says now, or nothing."""
-        said = self._said.get(peer_id)
-        return EMOTES[said[0]] if said is not None and now - said[1] < SHOWN else ""
+    def texts(self, now: float) -> dict[str, str]:
+        """What everybody says now who has said something: nothing any more, if that was too long ago."""
+        return {peer_id: EMOTES[index] if now - at < SHOWN else "" for peer_id, (index, at) in self._said.items()}
 
     def forget(self, peer_id: str) -> None:
         """A player has left."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 import msgspec
@@ -90,6 +90,7 @@ class Match(ABC):
         self._steps = FixedStep(TICK_RATE)
         self._now = self._last_update = clock.now()
         self.network.subscribe(lambda new, _: self._transport.set(up=new, down=new))
+        self.presence.subscribe(lambda new, _: self._introduce(self._frames.values()))
         self._open_transport()
 
     # -- what a session adds
@@ -263,17 +264,22 @@ class Match(ABC):
 
     # -- drawing
 
-    def _show(self, peer_id: str, pose: Pose, truth: Pose, now: float) -> None:
+    def _introduce(self, frames: Iterable[AvatarFrame]) -> None:
+        """Fill in who they are, as far as that is known."""
+        people = self.presence.get()
+        for frame in frames:
+            person = people.get(frame.peer_id)
+            if person is not None:
+                frame.name, frame.color, frame.away = person.name, person.color, person.away
+
+    def _show(self, peer_id: str, pose: Pose, truth: Pose) -> None:
         """Fill in the avatar's frame, one object for as long as it is here; `truth` is where it was last heard of."""
         frame = self._frames.get(peer_id)
         if frame is None:
             frame = self._frames[peer_id] = AvatarFrame(peer_id, me=peer_id == self.peer_id)
+            self._introduce([frame])
         frame.x, frame.y, frame.z, frame.yaw, frame.dashing = pose.x, pose.y, pose.z, pose.yaw, pose.dashing
         frame.truth = truth.x, truth.y, truth.z, truth.yaw
-        frame.emote = self._emotes.text(peer_id, now)
-        person = self.presence.get().get(peer_id)
-        if person is not None:
-            frame.name, frame.color, frame.away = person.name, person.color, person.away
 
     def _count_delay(self) -> None:
         """How far behind the others are drawn, and how much is known beyond it."""
@@ -284,6 +290,9 @@ class Match(ABC):
 
     def _finish_frame(self, now: float) -> Frame:
         self._count_delay()
+        for peer_id, text in self._emotes.texts(now).items():
+            if peer_id in self._frames:
+                self._frames[peer_id].emote = text
         me = self._frames.get(self.peer_id)
         avatars = list(self._frames.values())
         return Frame(now, self._report.ticks, avatars, me, self.diagnostics, self._transport.traffic)

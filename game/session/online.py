@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import secrets
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -106,7 +107,7 @@ class OnlineSession(Match):
         self._correction = 0.0
         self._timesync = TimeSync()
         self._clock_id = 0
-        self._clock_due = self._profile_due = self._resync_due = -math.inf
+        self._clock_due = self._profile_due = self._resync_due = self._followed = -math.inf
         self._heard_at = self._now
 
     def _begin(self) -> None:
@@ -184,22 +185,29 @@ class OnlineSession(Match):
         for peer_id in news.gone:
             self._forget(peer_id)
         self._follow(news.time)
-        self._peers_seen.update(self._mirrored.people.keys() - {self.peer_id})
-        self.presence.set(self._mirrored.people)
+        if self._mirrored.people is not self.presence.get():
+            self._peers_seen.update(self._mirrored.people.keys() - {self.peer_id})
+            self.presence.set(self._mirrored.people)
         self._count_snapshot(at)
         if news.own is not None:
             self._take_own(news.own, news.last_seq, news.time, at)
 
     def _follow(self, time: float) -> None:
         """Take in where the others are; who was not spoken of is where he was."""
+        if time - self._followed > 1.5 * self._interval:  # while nothing is sent, nobody moves
+            self._hold(self._ghosts.keys(), time - self._interval)
+        self._followed = time
         moved = self._mirrored.moved()
         moved.pop(self.peer_id, None)
         for peer_id, pose in moved.items():
-            ghost = self._ghost(peer_id)
-            ghost.hold(time - self._interval)
-            ghost.push(time, pose)
-        for peer_id in self._ghosts.keys() - moved.keys() - {self.peer_id}:
-            self._ghosts[peer_id].hold(time)
+            self._ghost(peer_id).push(time, pose)
+        self._hold(self._ghosts.keys() - moved.keys(), time)
+
+    def _hold(self, peers: Iterable[str], time: float) -> None:
+        """These are at `time` where they were last; the own avatar speaks for itself."""
+        for peer_id in peers:
+            if peer_id != self.peer_id:
+                self._ghosts[peer_id].hold(time)
 
     def _take_state(self, message: State, at: float) -> None:
         self._take_own(unpack_avatar(message.state), message.last_seq, message.time_ms / 1000, at)
@@ -278,7 +286,7 @@ class OnlineSession(Match):
             if peer_id == self.peer_id and self._baseline is not None and techniques.prediction:
                 pose = self._predicted_pose(now, pilot)
             if pose is not None and newest is not None:
-                self._show(peer_id, pose, newest, now)
+                self._show(peer_id, pose, newest)
         self.diagnostics.pending.add(self._predictor.pending)
         self.diagnostics.correction_units.add(self._correction)
         self._correction = 0.0

@@ -139,12 +139,12 @@ class PeerSession(Match):
 
     def _draw(self, now: float, dt: float, pilot: Pilot) -> Frame:
         if self._avatar is not None:
-            self._show(self.peer_id, self._own_pose(self._avatar, now, pilot), pose_of(self._avatar), now)
+            self._show(self.peer_id, self._own_pose(self._avatar, now, pilot), pose_of(self._avatar))
         self._playback.hear(now, now)  # the ghosts' times are of our own clock, which is never late
         self._playback.advance(now)
         motion = self.techniques.get().remote_motion
         for peer_id, ghost in self._ghosts.items():
             pose, newest = ghost.pose(motion, now, dt), ghost.latest()
             if pose is not None and newest is not None:
-                self._show(peer_id, pose, newest, now)
+                self._show(peer_id, pose, newest)
         return self._finish_frame(now)

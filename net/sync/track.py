@@ -103,14 +103,14 @@ class Track(Generic[S]):
         if shown is not None and time <= self._shown_at:
             return shown
         if shown is not None and time < self._bridge:
-            end = self._guess(self._bridge)
+            end = self._at(self._bridge, self._horizon)
             if self._apart(shown, end):
                 self._bridge = -math.inf
-                shown = self._guess(time)
+                shown = self._at(time, self._horizon)
             else:
                 shown = self._interpolate(shown, end, (time - self._shown_at) / (self._bridge - self._shown_at))
         else:
-            shown = self._guess(time)
+            shown = self._at(time, self._horizon)
         self._shown, self._shown_at = shown, time
         return shown
 
@@ -119,10 +119,7 @@ class Track(Generic[S]):
 
         None before the first snapshot, the last after the last: nothing is guessed.
         """
-        after = bisect_right(self._times, time)
-        if after == 0:
-            return None
-        return self._values[-1] if after == len(self._times) else self._between(after, time)
+        return self._at(time, 0.0) if self._times and time >= self._times[0] else None
 
     def latest(self) -> S | None:
         """The snapshot with the newest time."""
@@ -135,23 +132,19 @@ class Track(Generic[S]):
         self._shown = None
         self._shown_at = self._bridge = -math.inf
 
-    def _guess(self, time: float) -> S:
-        """The value at `time`, as well as the snapshots tell."""
-        times = self._times
+    def _at(self, time: float, horizon: float) -> S:
+        """The value at `time`, as well as the snapshots tell: guessed up to `horizon` beyond them."""
+        times, values = self._times, self._values
         after = bisect_right(times, time)
         if after == 0:
-            return self._values[0]
+            return values[0]
         if after == len(times):
             after -= 1
-            time = min(time, times[after] + self._horizon)
+            time = min(time, times[after] + horizon)
             if time <= times[after] or after == 0:
-                return self._values[after]
-        return self._between(after, time)
-
-    def _between(self, after: int, time: float) -> S:
-        """The value at `time`, from the snapshots number `after` and the one before."""
-        start, end = self._times[after - 1], self._times[after]
-        old, new = self._values[after - 1], self._values[after]
+                return values[after]
+        old, new = values[after - 1], values[after]
+        start, end = times[after - 1], times[after]
         if self._apart(old, new):
             return old if time < end else new
         return self._interpolate(old, new, (time - start) / (end - start))
