@@ -216,6 +216,21 @@ def test_each_remote_motion_does_what_its_name_says(motion: RemoteMotion):
         assert behind == pytest.approx(delay * 7, abs=0.15)
 
 
+@pytest.mark.parametrize("motion", [RemoteMotion.INTERPOLATION, RemoteMotion.ADAPTIVE])
+@pytest.mark.parametrize("rest", range(120, 132))
+def test_who_starts_after_a_pause_of_all_is_not_drawn_to_have_crept_away_during_it(rest: int, motion: RemoteMotion):
+    """The last frame may be PAUSE old by then: what came in between is that nothing happened."""
+    match, walker = Match(), Still()
+    watcher = match.join(Still())
+    match.join(walker)
+    watcher.techniques.set(lambda old: msgspec.structs.replace(old, remote_motion=motion))
+    match.run(rest)
+    walker.wish = Command(dz=-127 if match.truth(1).z > 0 else 127)
+    places = [next(avatar for avatar in match.run(1)[0].avatars if not avatar.me).z for _ in range(40)]
+    moving = [step for step in (abs(b - a) for a, b in itertools.pairwise(places)) if step > 0]
+    assert moving[4] > 0.03, "he gains speed from one interval, three frames, to the next"
+
+
 def test_a_correction_fades_and_is_counted():
     match, pilot = Match(), Still()
     session = match.join(pilot, Conditions(latency=0.05))
