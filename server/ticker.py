@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from game.sim.constants import TICK_RATE
@@ -42,4 +43,6 @@ class Ticker:
             for left in range(due, 0, -1):
                 self._tick(steps.next_at - left / steps.rate)
         finally:
-            self._timer = self._loop.call_later(max(0.0, steps.next_at - self._clock.now()), self._run)
+            # Whole ms, rounded up: a loop that counts in them would wake early, and spin until it is time.
+            wait = math.ceil(max(0.0, steps.next_at - self._clock.now()) * 1000) / 1000
+            self._timer = self._loop.call_later(wait, self._run)
