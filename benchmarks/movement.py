@@ -5,10 +5,11 @@
 Players walk in one of eight directions, another one every 0.3 to 1.5 s, walls or not, jump now and then and dash. In
 "all" each has one command of one tick in every tick; in "half" one in every other tick (30 commands a second, half of
 the players in each tick); in "bunched" none to three a tick, of one or two ticks. `plain`, `columns` and `chosen` are a
-`Crowd` that always, never or as it likes holds objects; `step` is the reference that also finds events. All run the
-same commands in turn, tick by tick, are compared at the end, and are measured as the median of their ticks, in µs per
-avatar and tick. Before each the nearest cache is filled with other things, as in a server that ticks now and then.
-`packed` and `read` are the bytes of all avatars, and five fields of them.
+`Crowd` that always, never or as it likes holds objects; `moves` holds columns, and is given as columns what is one
+command of one tick, as a server's crowd is; `step` is the reference that also finds events. All run the same commands
+in turn, tick by tick, are compared at the end, and are measured as the median of their ticks, in µs per avatar and
+tick. Before each the nearest cache is filled with other things, as in a server that ticks now and then. `packed` and
+`read` are the bytes of all avatars, and five fields of them.
 """
 
 from __future__ import annotations
@@ -25,13 +26,14 @@ from typing import TypeVar
 import numpy as np
 
 from game.sim.arena import CROSSFIRE
+from game.sim.batch import Moves
 from game.sim.command import Command
 from game.sim.crowd import Crowd
 from game.sim.grid import direction
 from game.sim.state import World
 from game.sim.step import spawn, step
 
-SIZES = (4, 8, 12, 16, 24, 32, 50, 64, 100, 200, 400)
+SIZES = (16, 32, 50, 64, 80, 100, 128, 200)
 READ = ("x", "y", "z", "yaw", "dash_ticks")
 NEVER = 1_000_000
 
@@ -72,6 +74,14 @@ def bunches_of(players: list[Player], tick: int) -> Commands:
     }
 
 
+def split(commands: Commands) -> tuple[Commands, Moves]:
+    """Those that are one command of one tick as columns, and the others as they are."""
+    single = {slot: own[0] for slot, own in commands.items() if len(own) == 1 and own[0].ticks == 1}
+    others = {slot: own for slot, own in commands.items() if slot not in single and own}
+    columns = [(c.dx, c.dz, c.yaw, c.jump, c.dash) for c in single.values()]
+    return others, Moves(np.array(list(single), np.intp), np.array(columns, np.int64).reshape(len(single), 5).T.copy())
+
+
 _ELSEWHERE = np.zeros(1 << 15)
 _OTHERS = [{"key": number, "value": str(number)} for number in range(200)]
 
@@ -87,6 +97,7 @@ def measure(size: int, ticks: int, commands_of: Callable[[list[Player], int], Co
     crowds = {
         "plain": Crowd(CROSSFIRE, size, batch_from=NEVER),
         "columns": Crowd(CROSSFIRE, size, batch_from=0),
+        "moves": Crowd(CROSSFIRE, size, batch_from=0),
         "chosen": Crowd(CROSSFIRE, size),
     }
     world = World()
@@ -95,7 +106,6 @@ def measure(size: int, ticks: int, commands_of: Callable[[list[Player], int], Co
         for crowd in crowds.values():
             crowd.spawn(slot)
     spent: dict[str, list[float]] = {name: [] for name in (*crowds, "step", "packed", "read")}
-    fields = [np.zeros(size, np.int64) for _ in READ]
 
     def timed(name: str, work: Callable[[], T]) -> T:
         do_something_else()
@@ -106,12 +116,14 @@ def measure(size: int, ticks: int, commands_of: Callable[[list[Player], int], Co
 
     for tick in range(ticks):
         commands = commands_of(players, tick)
+        others, moves = split(commands)
         names = list(crowds)
-        for name in names[tick % 3 :] + names[: tick % 3]:
-            timed(name, partial(crowds[name].advance, commands))
+        for name in names[tick % 4 :] + names[: tick % 4]:
+            given = (others, moves) if name == "moves" else (commands,)
+            timed(name, partial(crowds[name].advance, *given))
         world, _ = timed("step", partial(step, world, commands, CROSSFIRE))
         timed("packed", crowds["chosen"].packed)
-        timed("read", lambda: [crowds["chosen"].read(*each) for each in zip(READ, fields, strict=True)])
+        timed("read", partial(crowds["chosen"].read, READ))
     for name, crowd in crowds.items():
         assert crowd.world() == world, f"{name} is not what step makes of it"
     return {name: round(median(times) * 1e6 / size, 3) for name, times in spent.items()}

@@ -53,7 +53,12 @@ SCHEMA: Final = Schema(
 COMMAND: Final = 0x49
 """the first byte of a command"""
 _COMMAND: Final = struct.Struct("<BIbbHB")
-_JUMP, _DASH, _FIRE, _TICKS, _UNUSED = 1, 2, 4, 3, 0xC0
+_JUMP, _DASH, _FIRE, _TICKS = 1, 2, 4, 3
+_MEANINGS: Final = [
+    (bits & _JUMP != 0, bits & _DASH != 0, bits & _FIRE != 0, (bits >> _TICKS) + 1)
+    for bits in range(MAX_COMMAND_TICKS << _TICKS)
+]
+"""jump, dash, fire and ticks by the last byte; larger ones mean nothing"""
 _ROWS: Final = np.dtype([("kind", "u1"), ("seq", "<u4"), ("dx", "i1"), ("dz", "i1"), ("yaw", "<u2"), ("bits", "u1")])
 """many commands"""
 _NONE: Final = bytes(_COMMAND.size)
@@ -72,11 +77,11 @@ def unpack_command(data: bytes) -> tuple[int, Command]:
         kind, seq, dx, dz, yaw, bits = _COMMAND.unpack(data)
     except struct.error:
         raise WireError(f"a command has {_COMMAND.size} bytes") from None
-    ticks = (bits >> _TICKS & 7) + 1
-    if kind != COMMAND or seq == 0 or bits & _UNUSED or ticks > MAX_COMMAND_TICKS:
+    if kind != COMMAND or seq == 0 or bits >= len(_MEANINGS):
         raise WireError("this is no command")
-    dx, dz = direction(dx, dz)
-    return seq, Command(dx, dz, yaw, bits & _JUMP != 0, bits & _DASH != 0, bits & _FIRE != 0, ticks)
+    if dx * dx + dz * dz > LONGEST:
+        dx, dz = direction(dx, dz)
+    return seq, Command(dx, dz, yaw, *_MEANINGS[bits])
 
 
 def unpack_commands(messages: Sequence[bytes]) -> tuple[Integers, Integers, NDArray[np.bool_]]:

@@ -9,13 +9,25 @@ from typing import Final
 import numpy as np
 
 from game.binary import AVATAR, GHOST_STEP, GHOST_TURN, LINK, PAUSE, PLAYER, REACH, SCHEMA
-from game.sim.constants import UNIT
+from game.sim.constants import TURN, UNIT
 from game.sim.crowd import Crowd
 from game.wire import Person
 from net.replication import Authority
+from net.replication.shapes import Codes
 
-_MIDDLE: Final = REACH * UNIT // GHOST_STEP
-_HALF: Final = GHOST_STEP // 2
+_READ: Final = ("x", "y", "z", "yaw", "dash_ticks")
+"""what becomes the fields of AVATAR, in their order: half a step more, in whole steps (each is 2 to some power), counted
+from the edge, wrapped"""
+
+
+def _column(*values: int) -> Codes:
+    return np.array(values, np.int64)[:, None]
+
+
+_HALVES: Final = _column(GHOST_STEP // 2, GHOST_STEP // 2, GHOST_STEP // 2, GHOST_TURN // 2, 0)
+_SHIFTS: Final = _column(*(step.bit_length() - 1 for step in (GHOST_STEP, GHOST_STEP, GHOST_STEP, GHOST_TURN, 1)))
+_EDGES: Final = _column(REACH * UNIT // GHOST_STEP, 0, REACH * UNIT // GHOST_STEP, 0, 0)
+_MASKS: Final = _column(-1, -1, -1, TURN // GHOST_TURN - 1, -1)
 
 
 class Replica:
@@ -25,9 +37,7 @@ class Replica:
         """`sample_rate`: how often a second `sample` will be called."""
         self._authority = Authority(SCHEMA, capacity, heartbeat=max(1, math.floor(PAUSE * sample_rate)))
         self._entities: dict[int, int] = {}
-        columns = [self._authority.column(AVATAR, field) for field in ("x", "y", "z", "yaw", "dashing")]
-        self._x, self._y, self._z, self._yaw, self._dashing = columns
-        self._raw = np.zeros(capacity, np.int64)
+        self._codes = self._authority.columns(AVATAR)
 
     @property
     def heard(self) -> bool:
@@ -73,19 +83,11 @@ class Replica:
 
     def sample(self, crowd: Crowd) -> None:
         """Send what is new in the avatars, slot by slot."""
-        raw = self._raw
-        for field, column in (("x", self._x), ("z", self._z)):
-            crowd.read(field, raw)
-            np.add(raw, _HALF, out=raw)
-            np.floor_divide(raw, GHOST_STEP, out=raw)
-            np.add(raw, _MIDDLE, out=column)
-        crowd.read("y", raw)
-        np.add(raw, _HALF, out=raw)
-        np.floor_divide(raw, GHOST_STEP, out=self._y)
-        crowd.read("yaw", raw)
-        np.add(raw, GHOST_TURN // 2, out=raw)
-        np.floor_divide(raw, GHOST_TURN, out=raw)
-        np.bitwise_and(raw, 1023, out=self._yaw)
-        crowd.read("dash_ticks", raw)
-        np.greater(raw, 0, out=self._dashing, casting="unsafe")
+        codes = crowd.read(_READ)
+        codes += _HALVES
+        codes >>= _SHIFTS
+        codes += _EDGES
+        codes &= _MASKS
+        np.minimum(codes[4], 1, out=codes[4])  # ticks of a dash: whether there is one
+        self._codes[:, crowd.index] = codes
         self._authority.sample(crowd.tick)

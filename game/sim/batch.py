@@ -113,10 +113,9 @@ class Batch:
         """All avatars, in order of rows."""
         return [_avatar(values) for values in self.state.T.tolist()]
 
-    def column(self, field: str) -> Integers:
-        """A field of Avatar by row, int64; valid until the next change."""
-        column: Integers = self.state[_FIELDS.index(field)]
-        return column
+    def read(self, fields: Sequence[str]) -> Integers:
+        """[fields, rows] a copy of some fields of Avatar."""
+        return self.state.take([_FIELDS.index(field) for field in fields], axis=0)
 
     def packed(self) -> list[bytes]:
         """Every avatar in bytes, in order of rows."""

@@ -6,20 +6,20 @@ import struct
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import repeat
-from typing import Any, Final
+from operator import attrgetter
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from game.sim.arena import Arena
 from game.sim.batch import Batch, Moves
 from game.sim.command import Command
 from game.sim.movement import move_avatar
 from game.sim.state import Avatar, World
-from game.sim.walls import walls
+from game.sim.walls import Integers, walls
 
 BATCH_FROM: Final = 64
-"""from this many avatars on columns are faster, even while half of them have no command (benchmarks/movement.py)"""
+"""from about this many avatars on columns are faster, if most commands come as `Moves` (benchmarks/movement.py)"""
 
 OWN: Final = struct.Struct("<iiHhhhHBBB")
 """an avatar in bytes, all of it: x, z, y, vx, vy, vz, yaw, dash_ticks, cooldown, jump_held"""
@@ -42,7 +42,8 @@ class Crowd:
         self._batch_from = batch_from
         self._avatars: dict[int, Avatar] = {}
         self._batch: Batch | None = None
-        self._index = np.array((), np.intp)
+        self.index = np.array((), np.intp)
+        """the same"""
         if batch_from <= capacity:
             walls(arena)  # takes a moment, and a match that has begun has none
 
@@ -109,7 +110,7 @@ class Crowd:
 
     def _hold(self, slots: tuple[int, ...]) -> None:
         self.slots = slots
-        self._index = np.array(slots, np.intp)
+        self.index = np.array(slots, np.intp)
 
     # -- time
 
@@ -121,7 +122,7 @@ class Crowd:
         self.tick += 1
         if self._batch is not None:
             if moves is not None:
-                self._batch.move(self._index.searchsorted(moves.slots), moves.columns)
+                self._batch.move(self.index.searchsorted(moves.slots), moves.columns)
             if commands:
                 self._batch.advance(list(map(commands.get, self.slots, repeat(()))))
             return
@@ -135,15 +136,12 @@ class Crowd:
 
     # -- all at once, in the order of `slots`
 
-    def read(self, field: str, out: NDArray[Any]) -> None:
-        """Write a field of every avatar (a name of Avatar) into `out[slot]`, [capacity] of any number type or bool.
-
-        Places of empty slots are left as they are.
-        """
+    def read(self, fields: Sequence[str]) -> Integers:
+        """[fields, len(self)] some fields of every avatar, by names of Avatar."""
         if self._batch is not None:
-            out[self._index] = self._batch.column(field)
-        elif self.slots:
-            out[self._index] = [getattr(self._avatars[slot], field) for slot in self.slots]
+            return self._batch.read(fields)
+        values = list(map(attrgetter(*fields), self._all()))
+        return np.array(values, np.int64).reshape(len(values), len(fields)).T
 
     def packed(self) -> list[bytes]:
         """Every avatar in bytes, as OWN lays them out, in the order of `slots`."""

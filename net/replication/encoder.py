@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from net.replication.bits import FEW, BitWriter
-from net.replication.rice import ESCAPE, TOGETHER, plan, plans, write_rice, zigzag
+from net.replication.rice import ESCAPE, plan, plans, write_rice, zigzag
 from net.replication.schema import Component
 from net.replication.shapes import SLOT_BITS, Codes, Text
 from net.replication.world import Flags, Slots, Table, World
@@ -127,12 +127,12 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
     everything = rows.residuals if which is None else rows.residuals.take(which, axis=1)
     differs = rows.differs if which is None else rows.differs.take(which, axis=1)
     counts = np.add.reduce(differs, axis=1).tolist()
-    planned = plans(everything, component.step_widths)
-    unchanged = _unchanged_bits(everything, differs, planned)
+    told = [number for number, many in enumerate(counts) if many and number not in component.texts]
+    widths = [component.step_widths[number] for number in told]
+    planned = dict(zip(told, plans(everything.take(told, axis=0), widths), strict=True)) if told else {}
     # Blocks of few numbers are written by loops, which take lists.
     values: list[list[int]] | Codes = everything.tolist() if count < FEW else everything
-    for number, width in enumerate(component.step_widths):
-        many, mine = counts[number], values[number]
+    for number, many in enumerate(counts):
         writer.number(many > 0, 1)
         if not many:
             continue
@@ -142,9 +142,9 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
             texts = table.texts[number]
             _write_texts(writer, component.texts[number], [texts[slot] for slot in slots[changed].tolist()])
             continue
-        k, bits = planned[number]
+        mine, width, (k, bits) = values[number], component.step_widths[number], planned[number]
         # To leave out fewer bits than the gaps take can't pay off.
-        if many < count and unchanged[number] > _COUNT + min(count, 2 * many):
+        if many < count and _bits_of(everything[number], ~differs[number], k) > _COUNT + min(count, 2 * many):
             changed = differs[number].nonzero()[0]
             between, some = gaps(changed), everything[number].take(changed)
             gap_k, gap_bits = plan(between, count.bit_length())
@@ -159,17 +159,14 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
         write_rice(writer, mine, width, k)
 
 
-def _unchanged_bits(everything: Codes, differs: Flags, planned: list[tuple[int, int]]) -> list[int]:
-    """[fields] how many bits it takes to tell all rows what only concerns those that changed."""
-    if len(differs[0]) < TOGETHER:
-        return [
-            sum([k + 1 + (value >> k) for value, told in zip(values, flags, strict=True) if not told])
-            for values, flags, (k, _) in zip(everything.tolist(), differs.tolist(), planned, strict=True)
-        ]
-    ks = np.array([[k] for k, _ in planned])
-    rests = np.minimum(everything >> ks, ESCAPE)
-    bits: list[int] = np.add.reduce((rests + (ks + 1)) * ~differs, axis=1).tolist()
-    return bits
+def _bits_of(values: Codes, chosen: Flags, k: int) -> int:
+    """How many bits the chosen ones take of a block, but for what follows an escape."""
+    if len(values) < FEW:
+        rests = [min(value >> k, ESCAPE) for value, flag in zip(values.tolist(), chosen.tolist(), strict=True) if flag]
+        return sum(rests) + len(rests) * (k + 1)
+    rests_of_all = np.minimum(values >> k, ESCAPE)
+    rests_of_all += k + 1
+    return int(np.add.reduce(rests_of_all * chosen))
 
 
 _COUNT: Final = 5

@@ -125,6 +125,13 @@ class Entities:
         codes: Codes = table.codes[number]
         return codes
 
+    def columns(self, component: str) -> Codes:
+        """[fields, capacity] the codes of all fields of a component, in their order, as `column` has each."""
+        table = self._world.table(component)
+        if table.texts:
+            raise TypeError(f"{component} has texts: set them")
+        return table.codes
+
     def present(self, component: str) -> Slots:
         """The rows that have a component."""
         return np.flatnonzero(self._world.table(component).present[: self._top]).astype(np.int32)

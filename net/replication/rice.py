@@ -20,8 +20,8 @@ ESCAPE: Final = 16
 """a rest of this much says that the number follows plainly"""
 ALONE: Final = 128
 """numbers from which on numpy finds k faster than a loop, for one block"""
-TOGETHER: Final = 16
-"""and for several blocks at once"""
+TOGETHER: Final = 64
+"""and for several blocks at once: 16 would do while caches are warm, but when a tick begins they are cold"""
 SPREAD: Final = 8
 """candidates for k beyond which blocks are planned one by one"""
 _NONE: Final[Codes] = np.zeros(0, np.int64)
