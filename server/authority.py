@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import unicodedata
+from collections import defaultdict
 from hmac import compare_digest
 from typing import Final
 
@@ -93,7 +94,7 @@ class Authority:
         self._addresses = Addresses(max_per_address)
         self.rooms: dict[str, Room] = {}
         """by name, none of them empty"""
-        self._inboxes: dict[str, _Inbox] = {}
+        self._inboxes: defaultdict[str, _Inbox] = defaultdict(_Inbox)
         """of the same rooms"""
 
     # -- Handler
@@ -200,7 +201,8 @@ class Authority:
             self._log("world", room=name, tick=room.crowd.tick, players=players)
 
     def _abandon(self, name: str) -> None:
-        del self.rooms[name], self._inboxes[name]
+        del self.rooms[name]
+        self._inboxes.pop(name, None)
         for link in list(self._links.values()):
             if link.room_name == name and link.peer_id is not None:
                 link.peer_id = link.inbox = None
@@ -234,7 +236,7 @@ class Authority:
         assert room is not None
         self.rooms[link.room_name] = room
         link.peer_id, link.slot = peer_id, room.slot(peer_id)
-        link.inbox = self._inboxes.setdefault(link.room_name, _Inbox())
+        link.inbox = self._inboxes[link.room_name]
         self._log("join", room=link.room_name, peer=peer_id, name=room.person(peer_id).name, players=len(room))
         return True
 
@@ -254,7 +256,8 @@ class Authority:
         name = room.person(peer_id).name
         room.leave(peer_id)
         if not len(room):
-            del self.rooms[link.room_name], self._inboxes[link.room_name]
+            del self.rooms[link.room_name]
+            del self._inboxes[link.room_name]
         self._log(
             "leave",
             room=link.room_name,

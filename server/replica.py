@@ -16,8 +16,7 @@ from net.replication import Authority
 from net.replication.shapes import Codes
 
 _READ: Final = ("x", "y", "z", "yaw", "dash_ticks")
-"""what becomes the fields of AVATAR, in their order: half a step more, in whole steps (each is 2 to some power), counted
-from the edge, wrapped"""
+"""what becomes the fields of AVATAR, in order: half a step more, in whole steps (2 to some power), from the edge"""
 
 
 def _column(*values: int) -> Codes:

@@ -162,11 +162,11 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
 def _bits_of(values: Codes, chosen: Flags, k: int) -> int:
     """How many bits the chosen ones take of a block, but for what follows an escape."""
     if len(values) < FEW:
-        rests = [min(value >> k, ESCAPE) for value, flag in zip(values.tolist(), chosen.tolist(), strict=True) if flag]
-        return sum(rests) + len(rests) * (k + 1)
-    rests_of_all = np.minimum(values >> k, ESCAPE)
-    rests_of_all += k + 1
-    return int(np.add.reduce(rests_of_all * chosen))
+        some: list[int] = values[chosen].tolist()
+        return sum([min(value >> k, ESCAPE) for value in some]) + len(some) * (k + 1)
+    rests = np.minimum(values >> k, ESCAPE)
+    rests += k + 1
+    return int(np.add.reduce(rests * chosen))
 
 
 _COUNT: Final = 5

@@ -30,8 +30,8 @@ class InputTable(Generic[C]):
         self._buffers: dict[int, InputBuffer[C]] = {}
         self._alone: dict[int, InputBuffer[C]] = {}
         """those that are up to date; the other players' numbers are in the columns"""
-        terms = make()
-        self._rate, self._slack, self._bank = terms.rate, terms.slack, terms.bank
+        self._terms: InputBuffer[C] | None = None
+        """any of them: all have the same rate, slack and bank"""
         self._together = np.zeros(capacity, np.bool_)
         self._start = np.zeros(capacity)
         self._spent = np.zeros(capacity)
@@ -39,7 +39,7 @@ class InputTable(Generic[C]):
 
     def enter(self, slot: int) -> None:
         """A new player, with a new buffer."""
-        self._buffers[slot] = self._alone[slot] = self._make()
+        self._terms = self._buffers[slot] = self._alone[slot] = self._make()
         self._together[slot] = False
         self._highest[slot] = 0
 
@@ -85,9 +85,11 @@ class InputTable(Generic[C]):
         alone &= together
         alone &= seqs > self._highest.take(slots)
         # As `InputBuffer.take` has it, in the same order: these are floats.
+        terms = self._terms
+        assert terms is not None
         spent = self._spent.take(slots)
-        credit = self._slack + (now - self._start.take(slots)) * self._rate - spent
-        spent += np.maximum(credit - self._bank, 0.0)
+        credit = terms.slack + (now - self._start.take(slots)) * terms.rate - spent
+        spent += np.maximum(credit - terms.bank, 0.0)
         alone &= credit >= 1
         spent += 1
         if alone.all():

@@ -128,7 +128,7 @@ def test_rows_can_be_put_in_and_taken_out():
     assert batch.avatars() == [two, one, three]
     batch.delete(1)
     assert [batch[row] for row in range(len(batch))] == [two, three]
-    assert batch.column("yaw").tolist() == [0, 65535]
+    assert batch.read(["yaw"]).tolist() == [[0, 65535]]
 
 
 def test_doubles_give_the_roots_and_quotients_of_integers():
