@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from net.replication.bits import FEW, BitWriter
-from net.replication.rice import ESCAPE, plan, plans, write_rice, zigzag
+from net.replication.rice import ESCAPE, plan, write_rice, zigzag
 from net.replication.schema import Component
 from net.replication.shapes import SLOT_BITS, Codes, Text
 from net.replication.world import Flags, Slots, Table, World
@@ -127,9 +127,6 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
     everything = rows.residuals if which is None else rows.residuals.take(which, axis=1)
     differs = rows.differs if which is None else rows.differs.take(which, axis=1)
     counts = np.add.reduce(differs, axis=1).tolist()
-    told = [number for number, many in enumerate(counts) if many and number not in component.texts]
-    widths = [component.step_widths[number] for number in told]
-    planned = dict(zip(told, plans(everything.take(told, axis=0), widths), strict=True)) if told else {}
     # Blocks of few numbers are written by loops, which take lists.
     values: list[list[int]] | Codes = everything.tolist() if count < FEW else everything
     for number, many in enumerate(counts):
@@ -142,7 +139,8 @@ def _write_changed(writer: BitWriter, table: Table, rows: Rows, which: Codes | N
             texts = table.texts[number]
             _write_texts(writer, component.texts[number], [texts[slot] for slot in slots[changed].tolist()])
             continue
-        mine, width, (k, bits) = values[number], component.step_widths[number], planned[number]
+        mine, width = values[number], component.step_widths[number]
+        k, bits = plan(mine, width)
         # To leave out fewer bits than the gaps take can't pay off.
         if many < count and _bits_of(everything[number], ~differs[number], k) > _COUNT + min(count, 2 * many):
             changed = differs[number].nonzero()[0]

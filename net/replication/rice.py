@@ -18,12 +18,8 @@ from net.replication.shapes import Codes
 
 ESCAPE: Final = 16
 """a rest of this much says that the number follows plainly"""
-ALONE: Final = 128
-"""numbers from which on numpy finds k faster than a loop, for one block"""
-TOGETHER: Final = 64
-"""and for several blocks at once: 16 would do while caches are warm, but when a tick begins they are cold"""
-SPREAD: Final = 8
-"""candidates for k beyond which blocks are planned one by one"""
+MANY: Final = 256
+"""numbers from which on numpy finds k faster than a loop, when a tick begins and caches are cold"""
 _NONE: Final[Codes] = np.zeros(0, np.int64)
 
 
@@ -32,12 +28,8 @@ def plan(values: Sequence[int] | Codes, width: int) -> tuple[int, int]:
     count = len(values)
     if not count:
         return 0, 0
-    if count >= ALONE:
-        block = np.asarray(values, np.int64)
-        total = int(np.add.reduce(block))
-        if 0 <= total <= count and int(block.max()) < ESCAPE:
-            return 0, count + total + width.bit_length()
-        return plans(block[None], [width])[0]
+    if count >= MANY:
+        return _plan_many(np.asarray(values, np.int64), width)
     given = values.tolist() if isinstance(values, np.ndarray) else values
     largest, total = max(given), sum(given)
     if total <= count and largest < ESCAPE:
@@ -56,31 +48,21 @@ def plan(values: Sequence[int] | Codes, width: int) -> tuple[int, int]:
     return first + costs.index(best), best + width.bit_length()
 
 
-def plans(blocks: Codes, widths: Sequence[int]) -> list[tuple[int, int]]:
-    """The same for [blocks, n] numbers at once, n above 0."""
-    count = blocks.shape[1]
-    if count < (ALONE if len(blocks) == 1 else TOGETHER):
-        return [plan(values, width) for values, width in zip(blocks.tolist(), widths, strict=True)]
-    middles = np.partition(blocks, count // 2, axis=1)[:, count // 2].tolist()
-    sums = np.add.reduce(blocks, axis=1).tolist()
-    candidates = [
-        _candidates(middle, total // count, width) for middle, total, width in zip(middles, sums, widths, strict=True)
-    ]
-    first, last = min(low for low, _ in candidates), max(high for _, high in candidates)
-    if len(blocks) > 1 and last - first > SPREAD:
-        return [plans(blocks[n : n + 1], widths[n : n + 1])[0] for n in range(len(blocks))]
-    # From here on everybody tries all that anybody is to try: [candidates, blocks, n].
-    ks = np.arange(first, last + 1)[:, None]
-    largest = int(blocks.max())
+def _plan_many(values: Codes, width: int) -> tuple[int, int]:
+    count, largest, total = len(values), int(values.max()), int(np.add.reduce(values))
+    if total <= count and largest < ESCAPE:
+        return 0, count + total + width.bit_length()
+    first, last = _candidates(int(np.partition(values, count // 2)[count // 2]), total // count, width)
+    ks = np.arange(first, last + 1)
     # Half as wide is twice as fast.
-    rests = (blocks.astype(np.int32) if largest < 1 << 31 else blocks) >> ks[:, :, None].astype(np.int32)
+    rests = (values.astype(np.int32) if largest < 1 << 31 else values) >> ks[:, None].astype(np.int32)
     costs = count * (ks + 1)
     if largest >> first >= ESCAPE:
-        costs = costs + np.add.reduce(rests >= ESCAPE, axis=2) * np.array(widths)
+        costs += np.add.reduce(rests >= ESCAPE, axis=1) * width
         np.minimum(rests, ESCAPE, out=rests)
-    costs = costs + np.add.reduce(rests, axis=2, dtype=rests.dtype)
-    best = costs.argmin(axis=0).tolist()
-    return [(first + k, int(costs[k, n]) + widths[n].bit_length()) for n, k in enumerate(best)]
+    costs += np.add.reduce(rests, axis=1, dtype=rests.dtype)
+    best = int(costs.argmin())
+    return first + best, int(costs[best]) + width.bit_length()
 
 
 def _candidates(median: int, mean: int, width: int) -> tuple[int, int]:

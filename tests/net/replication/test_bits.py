@@ -23,8 +23,8 @@ def way(request, monkeypatch):
 
 
 def use(kind, monkeypatch):
-    for module in (bits, rice):
-        monkeypatch.setattr(module, "FEW", 10**9 if kind == "few" else 0)
+    for module, limit in ((bits, "FEW"), (rice, "FEW"), (rice, "MANY")):
+        monkeypatch.setattr(module, limit, 10**9 if kind == "few" else 0)
 
 
 def test_numbers_of_every_width_come_back(way):
