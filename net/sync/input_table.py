@@ -77,12 +77,11 @@ class InputTable(Generic[C]):
         """
         alone: Flags = np.bincount(slots).take(slots) == 1
         alone &= single
-        together = self._together.take(slots)
-        strangers = alone & ~together
-        if strangers.any():
-            for place in np.flatnonzero(strangers).tolist():
+        if self._alone:
+            together = self._together.take(slots)
+            for place in np.flatnonzero(alone & ~together).tolist():
                 together[place] = self._join(int(slots[place]))
-        alone &= together
+            alone &= together
         alone &= seqs > self._highest.take(slots)
         # As `InputBuffer.take` has it, in the same order: these are floats.
         terms = self._terms
