@@ -183,6 +183,8 @@ class WebSocketConnection(asyncio.Protocol):
         if not gatherer.wants:
             self.release()
         elif self._socket < 0 and not (self._reading_later or self._pending or transport.get_write_buffer_size()):
+            if transport.get_extra_info("sslcontext") is not None:
+                return  # what the socket carries is not what was said
             transport.pause_reading()
             self._socket = transport.get_extra_info("socket").fileno()
             gatherer.add(self._socket, self)

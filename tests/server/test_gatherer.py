@@ -299,3 +299,53 @@ def test_a_server_that_closes_lets_a_crowd_go_in_peace(engine: Engine):
     with asyncio.Runner(loop_factory=engine.new_event_loop) as runner:
         assert runner.run(asyncio.wait_for(scene(), PATIENCE)) == [1001] * CROWD
     assert len(gatherer) == 0
+
+
+class Tcp(asyncio.Transport):
+    """A connection of somebody else's loop, with or without TLS on it."""
+
+    def __init__(self, near: socket.socket, secure: bool) -> None:
+        super().__init__({"socket": near, "sslcontext": object() if secure else None})
+        self.reading = True
+
+    def write(self, data: Any) -> None:
+        pass
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def is_closing(self) -> bool:
+        return False
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_what_is_encrypted_stays_with_the_loop(
+    engine: Engine, secure: bool, pairs: list[tuple[socket.socket, socket.socket]]
+):
+    gatherer = Gatherer()
+
+    async def scene() -> None:
+        listener = await serve(Echo(), [], 0, Limits(gatherer=gatherer), kind=engine.connection)
+        tcp = Tcp(pairs[0][0], secure)
+        connection = listener._connection()
+        connection.connection_made(tcp)
+        gatherer.wants = True  # whatever so few are
+        connection.data_received(
+            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert tcp.reading is secure
+        assert len(gatherer) == (not secure)
+        connection.connection_lost(None)
+        await listener.close()
+
+    with asyncio.Runner(loop_factory=engine.new_event_loop) as runner:
+        runner.run(scene())
