@@ -258,8 +258,8 @@ def _discard(stream: IO[bytes]) -> None:
 
 def _when_stdin_closes(then: Callable[[], object]) -> None:
     def wait() -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while sys.stdin.buffer.read(4096):
+        with contextlib.suppress(OSError):
+            while os.read(0, 4096):  # not sys.stdin: its lock would be held when the interpreter ends
                 pass
         then()
 

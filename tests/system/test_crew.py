@@ -120,3 +120,11 @@ def test_a_mistake_in_the_call_is_one_sentence_and_exit_code_2(start: Any, argum
     errors = "".join(program.errors)
     assert errors.count("lagtag: ") == 1
     assert "Traceback" not in errors
+
+
+def test_whoever_waits_for_the_end_of_stdin_ends_in_peace_before_it(server: Any, start: Any):
+    """The thread that watches stdin is stuck in it when the interpreter ends."""
+    crew = start("run_client.py", "--bots", "2", "--connect", server.url, "--seconds", "1", "--until-stdin-closes")
+    assert crew.line()["stayed"] == 2
+    assert crew.wait() == 0
+    assert crew.errors == []
