@@ -21,11 +21,6 @@ class Flusher:
         self._loop = loop
         self._waiting: list[Writer] = []
 
-    @property
-    def waiting(self) -> bool:
-        """Whether anything is to be written at the end of this turn."""
-        return bool(self._waiting)
-
     def add(self, writer: Writer) -> None:
         """Flush `writer` at the end of this turn."""
         if not self._waiting:

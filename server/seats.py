@@ -1,4 +1,4 @@
-"""Seats: what a room keeps of each player, and the players that live in it."""
+"""Seats: what a room keeps of each player."""
 
 from __future__ import annotations
 
