@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -34,6 +34,7 @@ from net.transport.broadcast import BroadcastTransport, TransportUnavailableErro
 from net.transport.websocket import RetryPolicy, WebSocketTransport
 from server.hosted import HostedServer, HostingError
 from server.local import LocalServer
+from server.program import when_stdin_closes
 
 NAMES = ("Astra", "Nova", "Kestrel", "Quark", "Comet", "Lynx", "Wren", "Odin", "Iris", "Onyx", "Vega", "Rook")
 CORNER = (40, 60)
@@ -78,7 +79,7 @@ def _run_bots(arguments: argparse.Namespace) -> int:
 
     orphaned = threading.Event()
     if arguments.until_stdin_closes:
-        _when_stdin_closes(orphaned.set)
+        when_stdin_closes(orphaned.set)
     end = clock.now() + arguments.seconds if arguments.seconds else math.inf
     pacer = Pacer(TURN_RATE, clock, spin=0.0)
     crew = Crew(len(names), join, clock, ProcessClock())
@@ -124,7 +125,7 @@ def _run_window(arguments: argparse.Namespace, url: str | None) -> int:
         scene = PlayScene(session, _title(arguments, session.role), _seed(name), autopilot=arguments.autopilot)
         app = App(surface, scene, clock, arguments.screenshots, arguments.fps, software=software)
         if arguments.until_stdin_closes:
-            _when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
+            when_stdin_closes(lambda: pygame.event.post(pygame.event.Event(pygame.QUIT)))
         until = clock.now() + arguments.seconds if arguments.seconds else math.inf
         app.run(until=until, log=arguments.log is not None)
         scene.close()
@@ -254,16 +255,6 @@ def _discard(stream: IO[bytes]) -> None:
     """Read on: a full pipe would stop the server."""
     while stream.read(4096):
         pass
-
-
-def _when_stdin_closes(then: Callable[[], object]) -> None:
-    def wait() -> None:
-        with contextlib.suppress(OSError):
-            while os.read(0, 4096):  # not sys.stdin: its lock would be held when the interpreter ends
-                pass
-        then()
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _name(arguments: argparse.Namespace) -> str:

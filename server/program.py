@@ -159,14 +159,17 @@ def _stop_on_signals(stop: asyncio.Event) -> None:
 
 def _stop_with_stdin(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
+    when_stdin_closes(lambda: _set(stop, loop))
+
+
+def when_stdin_closes(then: Callable[[], object]) -> None:
+    """Call this once standard input has ended, from a thread of its own."""
 
     def watch() -> None:
-        try:
+        with contextlib.suppress(OSError):
             while os.read(0, 4096):  # not sys.stdin: its lock would be held when the interpreter ends
                 pass
-        except OSError:
-            pass
-        _set(stop, loop)
+        then()
 
     threading.Thread(target=watch, name="stdin", daemon=True).start()
 
