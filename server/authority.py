@@ -28,7 +28,6 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 MAX_SIZE: Final = 16_384
 """bytes of one message: the longest honest one, a profile, is far below"""
-_FLOOD: Final = ("rate", "you send too many messages", "flood")
 MAX_ROOMS: Final = 200
 MAX_PER_ADDRESS: Final = CAPACITY
 """connections from one host: a crew of bots may fill a room"""
@@ -63,6 +62,23 @@ class _Inbox:
     def __init__(self) -> None:
         self.links: list[_Link] = []
         self.messages: list[bytes] = []
+
+    def add(self, link: _Link, message: bytes) -> None:
+        """One more."""
+        self.links.append(link)
+        self.messages.append(message)
+
+    def take(self) -> tuple[list[_Link], list[bytes]]:
+        """All of them, and who has said each; then it is empty."""
+        links, messages = self.links, self.messages
+        self.links, self.messages = [], []
+        return links, messages
+
+    def forget(self, leaver: _Link) -> None:
+        """Nothing of his is heard any more."""
+        for link, message in zip(*self.take(), strict=True):
+            if link is not leaver:
+                self.add(link, message)
 
 
 class Authority:
@@ -112,20 +128,18 @@ class Authority:
         # One a tick is what everybody may say, and nearly all that anybody says.
         if binary and inbox is not None and link.spoke_in != self._ticks:
             link.spoke_in = self._ticks
-            inbox.links.append(link)
-            inbox.messages.append(message)
+            inbox.add(link, message)
             return
         now = self._clock.now()
         verdict = link.guard.message(now, silent=link.peer_id is None)
         if verdict is not Verdict.PASS:
-            self._complain(link, verdict, *_FLOOD)
+            self._complain(link, verdict, "rate", "you send too many messages", "flood")
             return
         if binary:
             if inbox is None:
                 self._malformed(link, now)
             else:
-                inbox.links.append(link)
-                inbox.messages.append(message)
+                inbox.add(link, message)
             return
         try:
             envelope = decode_raw(message)
@@ -175,15 +189,11 @@ class Authority:
         """What a room's players have said in binary, in their order."""
         if not inbox.links:
             return
-        links, messages = inbox.links, inbox.messages
-        inbox.links, inbox.messages = [], []
-        if any(link.inbox is not inbox for link in links):  # has left since
-            here = [(link, data) for link, data in zip(links, messages, strict=True) if link.inbox is inbox]
-            links, messages = [link for link, _ in here], [data for _, data in here]
+        links, messages = inbox.take()
         for index in room.hear_all([link.slot for link in links], messages, now):
             link = links[index]
             if link.inbox is None:
-                continue
+                continue  # an earlier one of his has made him leave
             try:
                 room.hear(link.slot, messages[index])
             except WireError as error:
@@ -201,8 +211,7 @@ class Authority:
             self._log("world", room=name, tick=room.crowd.tick, players=players)
 
     def _abandon(self, name: str) -> None:
-        del self.rooms[name]
-        self._inboxes.pop(name, None)
+        self._close_room(name)
         for link in list(self._links.values()):
             if link.room_name == name and link.peer_id is not None:
                 link.peer_id = link.inbox = None
@@ -249,15 +258,17 @@ class Authority:
                 self._dismiss(link, Closing(4003, "you came back on another connection"))
 
     def _leave(self, link: _Link, why: Closing) -> None:
-        peer_id, link.peer_id, link.inbox = link.peer_id, None, None
+        peer_id, link.peer_id = link.peer_id, None
+        if link.inbox is not None:
+            link.inbox.forget(link)
+            link.inbox = None
         if peer_id is None:
             return
         room = self.rooms[link.room_name]
         name = room.person(peer_id).name
         room.leave(peer_id)
         if not len(room):
-            del self.rooms[link.room_name]
-            del self._inboxes[link.room_name]
+            self._close_room(link.room_name)
         self._log(
             "leave",
             room=link.room_name,
@@ -267,6 +278,10 @@ class Authority:
             code=why.code,
             reason=why.reason,
         )
+
+    def _close_room(self, name: str) -> None:
+        del self.rooms[name]
+        self._inboxes.pop(name, None)
 
     # -- refusals
 

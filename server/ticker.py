@@ -27,11 +27,6 @@ class Ticker:
         """Steps that were left out because the process was too late for them."""
         return self._steps.dropped
 
-    @property
-    def next_at(self) -> float:
-        """When the next step is due, by the clock."""
-        return self._steps.next_at
-
     def stop(self) -> None:
         """No more steps."""
         self._timer.cancel()

@@ -54,9 +54,6 @@ class _Receiver:
         self.private = self.told_private = b""
 
 
-_NOBODY: Final = _Receiver(lambda _: None)
-
-
 class Authority(Entities):
     """Entities, and the connections that mirror them. What changed is found by comparing, once a sample."""
 
@@ -125,8 +122,8 @@ class Authority(Entities):
 
         A lower one than before changes nothing. ValueError for NUMBER_LIMIT and above.
         """
-        receiver = self._receivers.get(connection, _NOBODY)
-        self.tell_all(((connection, receiver.private, seq),))
+        receiver = self._receivers.get(connection)
+        self.tell_all(((connection, b"" if receiver is None else receiver.private, seq),))
 
     def tell(self, connection: int, private: bytes) -> None:
         """Bytes for this connection alone, the state of its own avatar for example. They are sent when they change.

@@ -40,8 +40,6 @@ class InputTable(Generic[C]):
     def enter(self, slot: int) -> None:
         """A new player, with a new buffer."""
         self._terms = self._buffers[slot] = self._alone[slot] = self._make()
-        self._together[slot] = False
-        self._highest[slot] = 0
 
     def leave(self, slot: int) -> None:
         """He has left. KeyError if nobody was there."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from game.binary import pack_command
 from game.sim.command import Command
+from game.sim.crowd import BATCH_FROM
 from game.wire import Bye, ClockSample, Hello, pack_input
 from net.clock import ManualClock
 from net.transport.base import TransportState
@@ -462,6 +463,27 @@ def test_a_flood_of_commands_is_dropped_told_and_closed_and_waits_in_no_memory()
     world.run(3)
     assert honest.closed() is None
     assert honest.said("state")[-1]["lastSeq"] == 20_000
+
+
+@pytest.mark.parametrize("others", [1, BATCH_FROM])
+@pytest.mark.parametrize("taken", [False, True])
+def test_what_somebody_said_who_has_left_since_moves_nobody(others: int, taken: bool, caplog: pytest.LogCaptureFixture):
+    """Whether his seat is empty or another one sits there, in a room of objects or of columns."""
+    world = World()
+    ada, *rest = [world.enter(f"peer-{number}") for number in range(1 + others)]
+    world.run(3)
+    for player in (ada, *rest):
+        player.transport.send_bytes(pack_command(1, Command(dx=127)))
+    ada.transport.send(Bye())
+    eve = world.enter("eve") if taken else None
+    room = world.authority.rooms["/"]
+    assert room.crowd.batched is (others > 1)
+    before = room.avatars()
+    world.run(3)
+    assert {peer for peer, avatar in room.avatars().items() if avatar == before[peer]} == ({"eve"} if taken else set())
+    assert eve is None or eve.said("state")[-1]["lastSeq"] == 0
+    assert all(player.said("state")[-1]["lastSeq"] == 1 for player in rest)
+    assert caplog.records == []
 
 
 def test_a_command_that_fails_loses_its_sender_alone(monkeypatch: Any):
